@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from tests import brokers
 from tests.muster_process import run_muster, started
@@ -24,6 +25,9 @@ pytest.register_assert_rewrite(
     "tests.coordinator", "tests.faults", "tests.hostile", "tests.plugins", "tests.simulation"
 )
 
+# How long an example takes says how busy the machine is, and nothing about what is tested.
+hypothesis.settings.register_profile("any load", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("any load")
 
 SHARED = (
     "tests/network/",

@@ -46,10 +46,10 @@ from muster_coordinator.store.store import Store
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.web.guard import access_of
+from muster_coordinator.web.handlers import Api
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
-from muster_coordinator.web.routes import Api
 from muster_coordinator.web.server import application, listen
 
 TICK_S = 0.25

@@ -29,7 +29,7 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.membership import has_left_in_service, listed_by_actor, past_retention
@@ -91,7 +91,7 @@ class Fleet:
         )
         self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
 
-    def restore(self, saved: Saved, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
+    def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
         """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
         self._registry.baselines.restore(saved.baselines, saved.levels)
         commands = self._registry.restore(saved.nodes, saved.runs, now)
@@ -220,7 +220,7 @@ class Fleet:
         """Its nodes in numbers."""
         return tally(self._registry, now)
 
-    def _restore_decisions(self, saved: Saved, now: float) -> list[Command]:
+    def _restore_decisions(self, saved: StoredFleet, now: float) -> list[Command]:
         records = self._states.adopt(saved.quarantine)
         restored = quarantine.Restored(records=records, transitions=saved.transitions, fleet=saved.fleet_state)
         commands = self._decide(restored, now)

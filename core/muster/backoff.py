@@ -3,6 +3,8 @@
 The idea: a service that is down for a second is tried again at once, and a service that is down for hours costs almost
 nothing. The exponent is limited to 60, so that millions of failures do not overflow a float. Callers whose peers fail
 all at once, such as a fleet that loses its broker, add jitter (`mqtt.pause_s`).
+
+Written by hand, because libraries such as tenacity call and wait themselves, and decisions need only the seconds.
 """
 
 

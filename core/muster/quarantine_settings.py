@@ -28,7 +28,7 @@ class BudgetSettings(Section):
     nodes: int | None = Field(None, ge=1, description="Nodes at most, whatever their share; unset: no cap")
     domain: Literal["block", "rack", "leaf"] = Field("rack", description="The failure domain that has its own share")
     domain_share: Share = Field("50%", description="Share of the nodes of one failure domain; one node always may")
-    per_minute: float = Field(6.0, gt=0, le=6000, description="Nodes that may be taken out in a minute")
+    per_minute: float = Field(6.0, gt=0, le=6000, description="Nodes that may be drained in a minute")
 
 
 class MassEventSettings(Section):

@@ -1,4 +1,7 @@
-"""Tables for people: aligned columns, no frame, so that they can be read, cut and searched."""
+"""Tables for people: aligned columns, no frame, so that they can be read, cut and searched.
+
+Written by hand, because the texts come from nodes: a cell must not bring control characters or further lines.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,4 +1,7 @@
-"""A limit on a rate: tokens that refill at a constant rate up to a burst. Pure."""
+"""A limit on a rate: tokens that refill at a constant rate up to a burst. Pure.
+
+Written by hand, because libraries such as aiolimiter wait on the clock of an event loop, and decisions are given `now`.
+"""
 
 
 class TokenBucket:

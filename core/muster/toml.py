@@ -1,4 +1,7 @@
-"""TOML: reads the tables that a package ships, and writes settings, which the standard library cannot."""
+"""TOML: reads the tables that a package ships, and writes settings, which the standard library cannot.
+
+Written by hand, because a secret is written as a comment in place of its value, and libraries write values only.
+"""
 
 import json
 import tomllib

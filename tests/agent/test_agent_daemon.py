@@ -209,8 +209,8 @@ def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
     asked = tmp_path / "asked"
     (tmp_path / "sitecustomize.py").write_text(
         "import pathlib, time\n"
-        "from muster_agent.runs import child, process\n"
-        "process.kill = lambda _pids: None\n"
+        "from muster_agent.runs import child, process_control\n"
+        "process_control.kill = lambda _pids: None\n"
         f"child._contributed = lambda *_: (pathlib.Path({str(asked)!r}).touch(), time.sleep(600))\n"
     )
     agent = started(f'plugins.reservation_file.path = "{tmp_path}/reserved"', env={"PYTHONPATH": str(tmp_path)})

@@ -71,7 +71,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")
     assert [(entry.cause, entry.text) for entry in told] == [
         ("r1", "UNKNOWN to HEALTHY: everything passes"),
-        (action.transition.id, "ACCEPTING to IN_SERVICE: it has been examined and is healthy"),
+        (action.transition.id, "ACCEPTING to IN_SERVICE: all checks reported, and it is healthy"),
     ]
 
 
@@ -135,7 +135,7 @@ def test_a_failure_is_told_with_its_findings() -> None:
     assert [(entry.kind, entry.text, entry.cause) for entry in told] == [
         ("found", "gemm.slow: slow", "r1"),
         ("health", "UNKNOWN to SUSPECT: gemm failed; a second failure confirms it, two passes in a row clear it", "r1"),
-        ("policy", "gemm.slow takes no node out: no row is about it", None),
+        ("policy", "gemm.slow does not require draining (no policy row)", None),
     ]
     assert told[1].data["findings"] == ["gemm.slow"]
     view = made.node("a", 1.0)

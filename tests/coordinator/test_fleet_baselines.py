@@ -19,7 +19,7 @@ from muster_coordinator.model.events import (
     StoreRuns,
     Tell,
 )
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 
 
 def speeds(node: str, seq: int, value: float, **more: Any) -> Run:
@@ -99,7 +99,7 @@ def test_a_restarted_fleet_compares_as_before() -> None:
     runs = tuple(run for command in commands if isinstance(command, StoreRuns) for run in command.runs)
     baselines = tuple(command.record for command in commands if isinstance(command, SaveBaseline))
     again = Fleet(name="test", epoch=8)
-    saved = Saved(nodes=records, runs=runs, baselines=baselines[-1:])
+    saved = StoredFleet(nodes=records, runs=runs, baselines=baselines[-1:])
     assert kinds(again.restore(saved, 10.0)) == ["PublishReferences"]
     view = again.node("n7", 10.0)
     assert view is not None

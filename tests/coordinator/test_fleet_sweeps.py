@@ -19,7 +19,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import (
     Ending,
     GroupRecord,
@@ -80,7 +80,7 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
     assert leaves["n0"] == leaves["n3"] != leaves["n4"] == leaves["n7"]
     assert made._registry.learn_leaves(pairs, "t", 2.0) == []
     again = Fleet(name="test", epoch=8)
-    again.restore(Saved(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
+    again.restore(StoredFleet(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
     assert {view.name: view.topology.leaf for view in views(again, 3.0)} == leaves
 
 
@@ -129,7 +129,7 @@ def restarted(
     (record,) = old.sweeps()
     rounds = (*([RoundRecord(number=1, groups=earlier)] if earlier else []), *record.rounds)
     numbered = tuple(stage.model_copy(update={"number": number}) for number, stage in enumerate(rounds, 1))
-    saved = Saved(
+    saved = StoredFleet(
         nodes=tuple(_stored(name, online=name not in lost) for name in ("a", "b", "c")),
         runs=(run(1, Verdict.FAIL), run(2, Verdict.FAIL)),
         streams={("a", "s"): 2},
@@ -156,7 +156,7 @@ def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     assert kinds(new.handle(report(run(3), after=2), 101.0))[0] == "StoreRuns"
     (stored,) = (c.record for c in commands if isinstance(c, SaveNode) and c.record.name == "c")
     again = Fleet(name="test", epoch=9)
-    again.restore(Saved(nodes=(stored,)), 200.0)
+    again.restore(StoredFleet(nodes=(stored,)), 200.0)
     (view,) = views(again, 200.0)
     assert (view.health, view.findings[0].code) == (Health.FAILED, "collective.failed")
 
@@ -180,7 +180,7 @@ def test_a_sweep_whose_check_is_gone_ends_after_a_restart() -> None:
     old.handle(sweep("s", strategy="pairs"), 1.0)
     (node, other) = (_stored(name, online=True).model_copy(update={"checks": CHECKS[:1]}) for name in ("a", "b"))
     new = Fleet(name="test", epoch=8)
-    ended = saved_sweep(new.restore(Saved(nodes=(node, other), sweeps=tuple(old.sweeps())), 100.0))
+    ended = saved_sweep(new.restore(StoredFleet(nodes=(node, other), sweeps=tuple(old.sweeps())), 100.0))
     assert ended.state is SweepState.ABORTED
     assert ended.reason == "the coordinator was restarted: none of its nodes has check 'collective' any more"
 

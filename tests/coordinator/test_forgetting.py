@@ -22,7 +22,7 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import NodeForgotten, NodeNotListed, NodeSurveyed, SaveRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.new_nodes import NewNodes
 from muster_coordinator.sweeps.timetable import Timetable
@@ -103,7 +103,7 @@ class Story:
         nodes = {it.record.name: it.record for it in self.commands if isinstance(it, SaveNode)}
         records = {it.record.node: it.record for it in self.commands if isinstance(it, SaveRecord)}
         levels = {(it.record.baseline, it.record.node): it.record for it in self.commands if isinstance(it, SaveLevels)}
-        saved = Saved(
+        saved = StoredFleet(
             nodes=tuple(nodes.values()),
             runs=tuple(self.runs),
             quarantine=tuple(records.values()),

@@ -33,7 +33,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.quarantine_events import ReleaseRequested, SaveRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRequest, SweepState
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -64,7 +64,7 @@ class Members:
     """A fleet of nodes that reach so many GB/s in a group, or are `busy`, or never come to its end when `stuck`."""
 
     def __init__(
-        self, saved: Saved | None = None, epoch: int = 1, *, mode: str = "enforce", silent: str | None = None
+        self, saved: StoredFleet | None = None, epoch: int = 1, *, mode: str = "enforce", silent: str | None = None
     ) -> None:
         self.now = 1_800_000_000.0 + A_DAY_S * epoch
         self.epoch = epoch
@@ -78,7 +78,7 @@ class Members:
         self.fleet = Fleet(
             name="f", epoch=epoch, rules=RULES.model_copy(update={"mode": mode}), policy=Policy(shipped_rows())
         )
-        self._obey(self.fleet.restore(saved or Saved(nodes=(), runs=(), streams={}), self.now))
+        self._obey(self.fleet.restore(saved or StoredFleet(nodes=(), runs=(), streams={}), self.now))
         for node in NODES:
             if node != silent:
                 self.hear(node)
@@ -101,7 +101,7 @@ class Members:
         nodes, records, sweeps = (tuple(kept.values()) for kept in self.stored.values())
         unfinished = tuple(sweep for sweep in sweeps if sweep.ended_at is None)
         return Members(
-            Saved(nodes=nodes, runs=(), streams={}, quarantine=records, sweeps=unfinished),
+            StoredFleet(nodes=nodes, runs=(), streams={}, quarantine=records, sweeps=unfinished),
             self.epoch + 1,
             silent=silent,
         )
@@ -205,7 +205,7 @@ def test_a_node_that_changes_the_scope_of_the_check_is_not_tested(convicted: Mem
     convicted.release()
     convicted.wait(60)
     assert convicted.case.state is ServiceState.PROBATION
-    assert convicted.case.trial.trouble == "collective said UNKNOWN"
+    assert convicted.case.trial.trouble == "collective reported UNKNOWN"
     assert convicted.orders == []
 
 
@@ -224,7 +224,7 @@ def test_a_round_without_partners_enough_does_not_count(convicted: Members, busy
     convicted.release()
     assert (convicted.case.state, convicted.case.trial.trouble) == (
         ServiceState.PROBATION,
-        "collective said UNKNOWN",
+        "collective reported UNKNOWN",
     )
     convicted.busy = set()
     convicted.wait(20)

@@ -28,7 +28,7 @@ from muster_coordinator.model.quarantine_events import (
     SaveRecord,
     SaveTransition,
 )
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -77,7 +77,7 @@ class Stored:
                 self.behind_s = behind_s
 
     def saved(self):
-        return Saved(
+        return StoredFleet(
             nodes=tuple(self.nodes.values()),
             runs=tuple(self.runs),
             streams=self.streams,
@@ -261,7 +261,7 @@ def test_a_sweep_that_says_nothing_about_the_node_does_not_count():
     assert (sweep.check, len(sweep.nodes), "n1" in sweep.nodes) == ("collective", 3, True)
     drill.feed(SweepAbortRequested(sweep.id, "not now"))
     assert drill.state() is ServiceState.PROBATION
-    assert drill.fleet.case("n1").trial.trouble == "collective said UNKNOWN"
+    assert drill.fleet.case("n1").trial.trouble == "collective reported UNKNOWN"
 
 
 def test_after_a_restart_nothing_is_told_that_was_done():

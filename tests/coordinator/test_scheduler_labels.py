@@ -15,7 +15,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, InventorySeen, LabelsSeen, SaveNode, SweepRequested
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.quarantine_events import NodeSurveyed
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.runtime.actor_poller import ActorPoller
 
@@ -91,7 +91,7 @@ def test_what_goes_before_them_and_after():
         learned_leaf="learned-1",
     )
     made = fleet(declared={"a": Topology(block="file")})
-    made.restore(Saved(nodes=(record,)), 0.0)
+    made.restore(StoredFleet(nodes=(record,)), 0.0)
     view = made.node("a", 0.0)
     assert view is not None
     assert view.topology == Topology(block="file", rack="own", leaf="scheduler")
@@ -118,7 +118,7 @@ def test_only_what_has_changed_is_stored_and_announced():
     assert announced == [("node", made.node("a", 1.0)), ("case", made.case("a"))]
     assert made.handle(labels("a", rack="r1"), 2.0) == []
     again = Fleet(name="test", epoch=8)
-    again.restore(Saved(nodes=(stored(commands),)), 3.0)
+    again.restore(StoredFleet(nodes=(stored(commands),)), 3.0)
     assert again.places(["a"]) == {"a": Topology(rack="r1")}
     assert again.handle(labels("a", rack="r1"), 4.0) == []
 

@@ -134,7 +134,7 @@ SCHEMAS = st.dictionaries(TEXTS, ANYTHING) | st.builds(
 )
 
 
-@settings(max_examples=len(seeds(200)), deadline=None)
+@settings(max_examples=len(seeds(200)))
 @given(schema=SCHEMAS, params=st.dictionaries(st.sampled_from(["a", "size"]), ANYTHING, max_size=2))
 def test_no_schema_and_no_parameters_raise_anything_else(schema: Any, params: Any) -> None:
     """Any schema becomes flat, and any parameters fit or are refused."""

@@ -176,7 +176,7 @@ def test_every_message_is_tested_here():
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_round_trip(kind, data):
     """Every message reads back as what was sent, and says its schema version."""
     adapter, strategy = MESSAGES[kind]
@@ -187,7 +187,6 @@ def test_round_trip(kind, data):
 
 
 @given(st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
-@settings(deadline=None)
 def test_bytes_from_anybody_raise_nothing_but_a_remote_error(payload):
     """Garbage on any topic is a RemoteError."""
     for adapter in ADAPTERS:
@@ -196,7 +195,7 @@ def test_bytes_from_anybody_raise_nothing_but_a_remote_error(payload):
 
 
 @given(st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_messages_that_were_damaged_raise_nothing_but_a_remote_error(data):
     """A message with any field replaced is either still one or a RemoteError, and can then be written again."""
     adapter, strategy = data.draw(st.sampled_from(list(MESSAGES.values())))

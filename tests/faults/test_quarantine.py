@@ -195,7 +195,7 @@ def test_a_node_whose_fault_is_gone_is_tested_and_comes_back(quarantine, desk, e
         ("action", "script: DONE"),
     ):
         assert any(it[0] == kind and text in it[1] for it in after), (kind, text, story)
-    assert ("policy", "nothing asks for it to go any more") in story
+    assert ("policy", "No finding requires draining any more") in story
 
 
 def test_a_dry_run_shows_what_would_be_done_and_does_nothing(quarantine, desk, eventually):
@@ -247,7 +247,7 @@ def test_a_start_in_enforce_cordons_nobody_for_a_fault_that_is_over(quarantine, 
     ("actor", "said"),
     [
         (None, "enable one"),
-        ({"path": "/bin/true"}, "script: "),
+        ({"path": "/bin/true"}, "script only notifies"),
         ({"path": "/nonexistent/actor", "can_cordon": True}, "plugins.script.actor.path"),
     ],
 )

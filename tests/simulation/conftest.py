@@ -52,7 +52,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import NodeRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.sweep import Sweep
@@ -235,7 +235,7 @@ class Coordinator:
         """Forgets everything but the store, and starts again as the next leader."""
         self.fleet = self._next_leader()
         unfinished = [sweep for sweep in self.sweeps.values() if sweep.ended_at is None]
-        saved = Saved(
+        saved = StoredFleet(
             nodes=tuple(self.nodes.values()),
             runs=tuple(self.runs.values())[-50:],
             streams=dict(self.streams),

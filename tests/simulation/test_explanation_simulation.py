@@ -11,9 +11,9 @@ from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
-from muster_coordinator.views.sweeps.case_file import CaseFile
 from muster_coordinator.views.sweeps.explained import SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
+from muster_coordinator.views.sweeps.node_in_sweep import CaseFile
 
 Simulate = Callable[..., Any]
 

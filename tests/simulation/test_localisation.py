@@ -151,7 +151,7 @@ def test_a_node_that_is_short_of_devices_hides_no_fault(faults: Faults, expected
     assert diagnosis.inconclusive == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(4, 40),
     st.floats(0.0, 0.05),

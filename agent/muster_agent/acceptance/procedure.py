@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from muster.errors import MusterError
@@ -51,28 +50,33 @@ class SingleMachine:
         return [await self._bench.run(self._steps[step].selected)]
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptanceResult:
-    """The result. All processes of a job have the verdict, only the leading one has the report."""
-
-    verdict: Verdict
-    report: AcceptanceReport | None
-
-
 async def accept(
-    plan: SuitePlan, bench: Bench, job: Job | None, audience: ProgressPrinter, join_within_s: float
-) -> AcceptanceResult:
-    """Runs the suite. Raises Unavailable or Refused if the processes of the job do not get together."""
+    plan: SuitePlan,
+    bench: Bench,
+    job: Job | None,
+    audience: ProgressPrinter,
+    join_within_s: float,
+    *,
+    deliver: Callable[[AcceptanceReport], None],
+) -> Verdict:
+    """Runs the suite and returns the verdict, which all processes of a job share; the leading one delivers the report.
+
+    The report is delivered before the members may end: torchrun and srun kill what is left of a job as soon as one
+    process exits with an error, and a member does that for the verdict WARN. Raises Unavailable or Refused if the
+    processes of the job do not get together.
+    """
     if job is None:
         told = await _carry_out(plan, SingleMachine(bench, plan.steps), audience)
-    elif job.leads:
+        deliver(told)
+        return told.verdict
+    if job.leads:
         async with _leading(job, plan, bench, join_within_s) as leader:
             told = await _carry_out(plan, leader, audience)
+            deliver(told)
             leader.end(told.verdict)
-    else:
-        end = await JobMember(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
-        return AcceptanceResult(end.verdict, None)
-    return AcceptanceResult(told.verdict, told)
+        return told.verdict
+    end = await JobMember(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
+    return end.verdict
 
 
 @asynccontextmanager

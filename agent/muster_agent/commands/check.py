@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
+from muster.model import Verdict
 from muster.params import parse_params
 from muster.plugins import Plugins
 from muster.reference_file import read_references
@@ -27,7 +29,7 @@ from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
-from muster_agent.acceptance.procedure import AcceptanceResult, accept
+from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import find
 from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
@@ -128,16 +130,12 @@ def run(
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
     audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
+    delivery = _Delivery(suite is not None, as_json, report_dir, report_name)
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
-        accepted = _until_signalled(_accept(opening, plan, job, audience, join_within_s))
-    code = exit_code(accepted.verdict, fail_on)
-    if accepted.report is not None:
-        _print_report(accepted.report, sections=suite is not None, as_json=as_json)
-        if report_dir is not None:
-            written = _write(accepted.report, report_dir, report_name)
-            code = code or written  # what was found matters more than that it could not be written
-    raise typer.Exit(code)
+        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=delivery.deliver))
+    # What was found matters more than that it could not be written.
+    raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
 
 
 def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
@@ -154,7 +152,7 @@ def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tupl
     return found, checks, (*references.shipped(), *read_references(settings.references_file, judged))
 
 
-def _until_signalled(work: Coroutine[None, None, AcceptanceResult]) -> AcceptanceResult:
+def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
     try:
         return asyncio.run(work)
     except asyncio.CancelledError:
@@ -167,22 +165,35 @@ async def _accept(
     job: Job | None,
     audience: ProgressPrinter,
     join_within_s: float,
-) -> AcceptanceResult:
+    *,
+    deliver: Callable[[AcceptanceReport], None],
+) -> Verdict:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
-        return await accept(plan, machine, job, audience, join_within_s)
+        return await accept(plan, machine, job, audience, join_within_s, deliver=deliver)
 
 
-def _write(report: AcceptanceReport, directory: Path, name: str) -> int:
-    """Writes the files; the exit code of what went wrong, or 0. The disk may have filled up meanwhile."""
-    try:
-        for path in files.write(report, directory, name):
-            say(f"written: {path}", file=sys.stderr)
-    except Unavailable as error:
-        say(f"muster: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+@dataclass
+class _Delivery:
+    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that went well."""
+
+    sections: bool
+    as_json: bool
+    directory: Path | None
+    name: str
+    exit_code: int = 0
+
+    def deliver(self, report: AcceptanceReport) -> None:
+        _print_report(report, sections=self.sections, as_json=self.as_json)
+        if self.directory is None:
+            return
+        try:
+            for path in files.write(report, self.directory, self.name):
+                say(f"written: {path}", file=sys.stderr)
+        except Unavailable as error:  # the disk may have filled up meanwhile
+            say(f"muster: {error}", file=sys.stderr)
+            self.exit_code = error.exit_code
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:

@@ -33,7 +33,7 @@ from muster.plugins import HookAnswer, Plugins
 from muster.references import Reference, applicable
 from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment, RankPlace
-from muster_agent.runs import process
+from muster_agent.runs import process_control
 from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 RUN = "run"
@@ -67,7 +67,7 @@ def reside(
     while question := line.hear():
         match question:
             case {"assignment": assignment}:
-                process.reap()  # here, because a probe may wait for a program of its own
+                process_control.reap()  # here, because a probe may wait for a program of its own
                 context = RunContext(Assignment.model_validate(assignment), line, None)
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})
@@ -219,7 +219,7 @@ def _watch(check: AnyCheck, line: ControlChannel) -> None:
 
 def _without_leftovers(result: RankResult) -> RankResult:
     """Kills processes that a check has left behind in the resident child, and adds a finding about them."""
-    names = process.end_descendants(_DYING_S)
+    names = process_control.end_descendants(_DYING_S)
     if not names:
         return result
     return result.model_copy(update={"findings": (*result.findings, findings.leftovers([*names.values()]))})

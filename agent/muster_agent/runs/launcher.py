@@ -22,7 +22,7 @@ from muster.check import AnyCheck
 from muster.model import Json
 from muster.plugins import Plugins
 from muster_agent.decide.orders import ChildExit
-from muster_agent.runs import child, forking
+from muster_agent.runs import child, launcher_process
 from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 MAX_LINE_BYTES = 1 << 20
@@ -50,7 +50,7 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     """Forks the launcher. Call it before asyncio and heavy imports, while the process has a single thread."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
-    roles: dict[str, forking.Role] = {
+    roles: dict[str, launcher_process.Role] = {
         child.RUN: partial(child.run, plugins, checks),
         child.RESIDENT: partial(child.reside, plugins, checks, ProbesAndReservations(probes, reservations)),
     }
@@ -63,7 +63,7 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     pid = os.fork()
     if pid == 0:
         ours.close()
-        forking.serve(theirs, roles, scratch)
+        launcher_process.serve(theirs, roles, scratch)
     theirs.close()
     return Launcher(pid, ours, scratch, reserves=bool(reservations))
 
@@ -146,7 +146,7 @@ class Launcher:
 
     def _receive(self) -> None:
         try:
-            packet = self._link.recv(forking.MAX_PACKET_BYTES)
+            packet = self._link.recv(launcher_process.MAX_PACKET_BYTES)
         except ConnectionResetError:
             packet = b""
         if not packet:

@@ -25,7 +25,7 @@ from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment
 from muster_agent.runs import child
 from muster_agent.runs.launcher import ChildProcess, Launcher, ProtocolError
-from muster_agent.runs.process import out_of_memory_kills
+from muster_agent.runs.process_control import out_of_memory_kills
 
 INVENTORY_TIMEOUT_S = 30.0
 """The first NVML call initialises the driver, which takes seconds per device without persistence mode."""

@@ -31,7 +31,7 @@ from muster_agent.decide.orders import (
     RunProgressed,
     Surroundings,
 )
-from muster_agent.runs import child, process
+from muster_agent.runs import child, process_control
 from muster_agent.runs.launcher import ChildProcess, Launcher, LauncherLost, ProtocolError
 from muster_agent.runs.resident import NoResidentAnswer, ResidentChild
 
@@ -52,7 +52,7 @@ class _CurrentRun:
     scratch: Path
     started_at: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
-    kills_before: int = field(default_factory=process.out_of_memory_kills)
+    kills_before: int = field(default_factory=process_control.out_of_memory_kills)
     children: list[ChildProcess] = field(default_factory=list)
     asked: asyncio.Task[RankResult] | None = None
     task: asyncio.Task[None] | None = None
@@ -131,7 +131,7 @@ class Runner:
         """The process ids of all current runs and the resident child, with all their descendants."""
         roots = {rank.pid for run in self._current.values() for rank in run.children} | {self._resident.pid}
         known = {pid for pid in roots if pid is not None}
-        return frozenset(known | process.descendants(known, process.table())) if known else frozenset()
+        return frozenset(known | process_control.descendants(known, process_control.table())) if known else frozenset()
 
     async def close(self) -> None:
         """Kills all runs within CLOSE_S, then the resident child within CLOSE_RESIDENT_S."""
@@ -218,7 +218,7 @@ class Runner:
             spawned.kill()
         ending = await spawned.gone()
         if run.stopped or problem or result is None:
-            ran_out = process.out_of_memory_kills() > run.kills_before
+            ran_out = process_control.out_of_memory_kills() > run.kills_before
             why = (
                 problem
                 or run.ending

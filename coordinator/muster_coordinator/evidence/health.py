@@ -183,12 +183,12 @@ class Evidence:
         self.checks[run.check] = _GOOD if after == _GOOD else after
         return after != before
 
-    def date_as(self, charges: Iterable[StandingFinding]) -> None:
+    def date_as(self, stored: Iterable[StandingFinding]) -> None:
         """Takes over when findings were found, as it was known before a restart.
 
         The stored runs do not reach back to the first one, and their times are by the node's clock.
         """
-        known = {charge.key: charge for charge in charges}
+        known = {finding.key: finding for finding in stored}
         for name, check in self.checks.items():
             if check.findings:
                 self.checks[name] = CheckEvidence(check.standing, _dated_as(known, check.findings))
@@ -293,11 +293,11 @@ def _dated_as(
     return tuple(_as_known(finding, known.get((finding.check, *_what(finding)))) for finding in findings)
 
 
-def _as_known(finding: NodeFinding, charge: StandingFinding | None) -> NodeFinding:
-    if charge is None:
+def _as_known(finding: NodeFinding, stored: StandingFinding | None) -> NodeFinding:
+    if stored is None:
         return finding
-    seen = charge.seen if charge.run == finding.run else finding.seen
-    return finding.model_copy(update={"since": charge.since, "seen": seen})
+    seen = stored.seen if stored.run == finding.run else finding.seen
+    return finding.model_copy(update={"since": stored.since, "seen": seen})
 
 
 def _standing_again(finding: NodeFinding, before: NodeFinding | None) -> NodeFinding:

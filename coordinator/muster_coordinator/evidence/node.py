@@ -11,7 +11,7 @@ from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
-from muster_coordinator.topology.term import Candidate
+from muster_coordinator.topology.selection_term import Candidate
 
 NOWHERE = Topology()
 

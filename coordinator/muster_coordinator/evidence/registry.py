@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
-from muster_coordinator.evidence.conduct import Conduct, finding_of
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.health import Held, conviction, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
+from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews

@@ -1,5 +1,6 @@
 """What stands against a node, as far as decisions about its service state look at it."""
 
+import re
 from enum import StrEnum
 
 from muster.model import Action, Data, Finding, Instant, Json, Name, Severity, format_instant, parse_instant
@@ -7,6 +8,8 @@ from muster.transition import Cause
 
 NUMBERS = ("xid", "sxid")
 """In the evidence, what a driver calls an error by: all of them are found under the same code."""
+
+_NUMBERED = re.compile(r"\.(?P<what>s?xid) (?P<number>\d+)$")
 
 FindingKey = tuple[str, str, int | None, str]
 """What stays the same when something is found again: the check, the code, the device, and the number if it has one."""
@@ -17,13 +20,19 @@ def number_in(evidence: Json) -> str:
     return " ".join(str(evidence[name]) for name in NUMBERS if name in evidence)
 
 
+def cause_label(cause: str) -> str:
+    """What operators call the cause that nodes share: `kernel_log.xid 79` is XID 79."""
+    found = _NUMBERED.search(cause)
+    return cause if found is None else f"{found['what'].upper()} {found['number']}"
+
+
 def as_stored(moment: float) -> float:
     """A time in whole milliseconds, rounded down as it is stored, so that a restart compares the same times."""
     return float(parse_instant(format_instant(moment)))
 
 
 class Proof(StrEnum):
-    """How well founded a charge is.
+    """How well founded a finding is.
 
     ONCE: one run has found it. TWICE: a second run has found it again and no two passes in a row came between.
     LOCALISED: a sweep has convicted the node. COMPARED: the node is out of line with its fleet or with itself.

@@ -25,7 +25,7 @@ MATCHED_BY_PROOF = {
     Proof.LOCALISED: frozenset({Proof.LOCALISED}),
     Proof.COMPARED: frozenset({Proof.COMPARED}),
 }
-"""By the proof that a row wants, that of the charges which it matches, well founded or not yet."""
+"""By the proof that a row wants, the proofs of the findings that it matches, well founded or not yet."""
 
 DAY_S = 86_400
 
@@ -85,13 +85,13 @@ class Row(Data, extra="forbid"):
         """Whether it is about findings with this code of this check."""
         return _is_any(code, self.codes) and _is_any(check, self.checks)
 
-    def matches(self, charge: StandingFinding) -> bool:
-        """Whether it decides about the charge, unless a row before it does."""
+    def matches(self, finding: StandingFinding) -> bool:
+        """Whether it decides about the finding, unless a row before it does."""
         return (
-            charge.severity in MATCHED_BY_SEVERITY[self.severity]
-            and charge.proof in MATCHED_BY_PROOF[self.proof]
-            and self.names(charge.check, charge.code)
-            and all(is_met(condition, charge.evidence.get(name)) for name, condition in self.when.items())
+            finding.severity in MATCHED_BY_SEVERITY[self.severity]
+            and finding.proof in MATCHED_BY_PROOF[self.proof]
+            and self.names(finding.check, finding.code)
+            and all(is_met(condition, finding.evidence.get(name)) for name, condition in self.when.items())
         )
 
 

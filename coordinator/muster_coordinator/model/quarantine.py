@@ -1,11 +1,11 @@
-"""The quarantine's records: what is known of a node, what was decided about it, and how the actors have it."""
+"""The quarantine's records: what is known of a node, what was decided about it, and what actors did with it."""
 
 from enum import StrEnum
 from typing import Any, Self
 
 from muster.alarm import Alarm
 from muster.model import Action as SuggestedAction
-from muster.model import Data, Instant, Json, Name, Seconds, ServiceState, format_instant
+from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
 from muster.transition import Cause, Mark, SchedulerNode
 from muster_coordinator.model.findings import FindingKey, StandingFinding
 
@@ -13,15 +13,24 @@ OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which muster has taken a node out of service. An ACCEPTING node was never in service."""
 
 KEEPING_OUT = frozenset({Mark.FOREIGN, Mark.OURS})
-"""The marks with which a scheduler gives a node no work, whatever muster decided meanwhile."""
+"""The marks with which a scheduler gives a node no work, whatever muster decided since."""
+
+
+RESUMED_BY_HAND = "Resumed by hand in "
+"""Begins the reason of a hold that a person caused at a scheduler."""
 
 
 class Hold(Data):
-    """A person's word that muster leaves a node as it is."""
+    """A person's request that muster leaves a node as it is."""
 
     by: str
     reason: str
     at: Instant
+
+    @property
+    def text(self) -> str:
+        """The hold in words. The reason of one after a resume by hand says all: where, and what ends the hold."""
+        return self.reason if self.reason.startswith(RESUMED_BY_HAND) else f"Held by {self.by}: {self.reason}"
 
 
 class FindingTimes(Data):
@@ -41,8 +50,8 @@ class FindingTimes(Data):
 class Requirement(Data):
     """The policy requires that a node is drained.
 
-    `row` is the row that weighs most. `codes` are the findings that count, the worst first. `cause` is what the first
-    of them has in common with the same fault on other nodes; mass events count it. `unproven` are the checks that must
+    `row` is the most urgent row. `codes` are the findings that count, the worst first. `cause` is what the first of
+    them has in common with the same fault on other nodes; mass events count it. `unproven` are the checks that must
     find it once more first; when it is empty, the requirement is proven. Higher `urgency` (0 to 100) goes first.
     """
 
@@ -66,16 +75,15 @@ class UpcomingRequirement(Data):
     code: str
     at: Instant
 
-    @property
-    def text(self) -> str:
-        """The same in words."""
-        return f"row {self.row} asks for it from {format_instant(self.at)} on, unless {self.code} is over before"
+    def text(self, at: str) -> str:
+        """The same in words; `at` is its time as the reader wants to see it."""
+        return f"{self.code} requires draining from {at} on, unless it clears before (policy row {self.row})"
 
 
 class SecondOpinion(Data):
-    """A check was asked to find again what `run` found: so many `times`, the last as `test`.
+    """A check ran again to confirm what `run` found: `times` times, the last time as `test`.
 
-    It is asked once more at `again_at`. That is None while a sweep that was started for it runs.
+    It runs again at `again_at`. That is None while a sweep that was started for it runs.
     """
 
     run: str
@@ -93,7 +101,7 @@ class ProbationTest(Data):
 
 
 class Probation(Data):
-    """How far the tests of a node are.
+    """Progress of a node's tests.
 
     `passed` counts the rounds passed in a row. `waiting` are the tests of this round that are still to come; the first
     is under way as `test`, and is given up at `overdue_at` (a sweep always reports its end, so it has none). Between
@@ -132,7 +140,7 @@ class MassEvent(Data):
 
 
 class NodeEvidence(Data):
-    """What is known about a node: what its checks found, and whether it is there.
+    """What is known about a node: what its checks found, and whether it is online.
 
     - `findings`: what stands against it, `seen` when each was found
     - `is_fit`: it is examined and healthy; `unfit_because`: why it is not, for people
@@ -154,7 +162,7 @@ class NodeEvidence(Data):
 
 
 class NodeDecision(Data):
-    """What muster decided about a node, and what people said about it.
+    """What muster decided about a node, and what people requested.
 
     - `requirement`: what the policy requires, as last evaluated; `required_since` from when on, `cause_since` from when
       on with its present cause; `upcoming`: what it will require in time
@@ -203,7 +211,7 @@ class ActorStatus(Data):
 
 
 class QuarantineRecord(Data):
-    """Everything that decisions about the service state of one node are made from, as it is stored."""
+    """Everything from which the service state of one node is decided, as it is stored."""
 
     node: Name
     evidence: NodeEvidence = NodeEvidence()
@@ -237,14 +245,14 @@ class QuarantineRecord(Data):
 
     @property
     def is_away(self) -> bool:
-        """Whether it gives no capacity now, whoever or whatever is the reason."""
+        """Whether it gives no capacity now, whatever the reason."""
         is_out = self.state in OUT or self.actors.shut_out_as is not None
         is_marked = any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
         return is_out or not self.is_online or is_marked or bool(self.kept_off)
 
     @property
     def kept_off(self) -> tuple[str, ...]:
-        """How others keep work off it that have not cordoned it. muster may still cordon it."""
+        """How others keep work off it without a cordon. muster may still cordon it."""
         return kept_off(self.actors.observed)
 
     @property
@@ -255,12 +263,12 @@ class QuarantineRecord(Data):
 
     @property
     def leaving(self) -> str | None:
-        """Why it goes away as planned; None when it stays."""
+        """Why it leaves as planned; None when it stays."""
         return next((seen.leaving for seen in self.actors.observed.values() if seen.leaving is not None), None)
 
     @property
     def hands_off(self) -> str | None:
-        """Why muster may do nothing about it; None when it may."""
+        """Why muster leaves it alone; None when it does not."""
         return hands_off(self.decision.hold, self.actors.observed)
 
     @property
@@ -287,14 +295,14 @@ class QuarantineRecord(Data):
 
 
 def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
-    """Why muster may do nothing about a node: a hold, an opt-out or the mark of somebody else; None when it may."""
+    """Why muster leaves a node alone: a hold, an opt-out or a drain by others; None when it does not."""
     if hold is not None:
-        return f"{hold.by} holds it: {hold.reason}"
+        return hold.text
     for actor, seen in observed.items():
         if seen.opted_out:
-            return f"it has opted out ({actor})"
+            return f"Opted out in {actor}"
         if seen.mark is Mark.FOREIGN:
-            return f"somebody else keeps it out ({actor}): {seen.detail or 'without a reason'}"
+            return f"Drained by others in {actor}: {seen.detail or 'no reason given'}"
     return None
 
 
@@ -304,7 +312,7 @@ def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
 
 
 class FleetState(Data):
-    """What was decided about the fleet as a whole.
+    """What was decided about the whole fleet.
 
     `lifted` are causes that a person lifted, while many share them. `alarms` are those that stand.
     """

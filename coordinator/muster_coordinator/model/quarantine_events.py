@@ -1,4 +1,4 @@
-"""What the quarantine is told (events, past tense) and what it wants done (commands, imperative)."""
+"""Events of the quarantine (past tense) and the commands that follow from them (imperative)."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.transitions import TransitionRecord
 
 LEAST_PARTNERS = 3
-"""What is slow shows in comparison only: beside a node and its partner, another pair must take part in a sweep."""
+"""Slow shows only in comparison: a sweep needs another pair beside the node and its partner."""
 
 
 class Restored(Data):
@@ -40,7 +40,7 @@ class NodeDescribed(Data):
 
 
 class NodeHeard(Data):
-    """A node is there, for the first time or again."""
+    """A node is online, for the first time or again."""
 
     kind: Literal["node_heard"] = "node_heard"
     node: Name
@@ -54,7 +54,7 @@ class NodeLost(Data):
 
 
 class EvidenceChanged(Data):
-    """All that stands against a node now; `is_fit` says that it is examined and healthy, `unfit_because` why it is not.
+    """The findings that stand against a node now; `is_fit`: it is examined and healthy; `unfit_because`: why not.
 
     It is not complete while runs from before the coordinator's start may wait in the node's outbox.
     """
@@ -68,7 +68,7 @@ class EvidenceChanged(Data):
 
 
 class NodeSurveyed(Data):
-    """How the scheduler of an actor has a node."""
+    """The state of a node at the scheduler of an actor."""
 
     kind: Literal["node_surveyed"] = "node_surveyed"
     actor: Name
@@ -76,7 +76,7 @@ class NodeSurveyed(Data):
 
 
 class NodeNotListed(Data):
-    """The scheduler that had a node has it no more."""
+    """A scheduler that had a node no longer lists it."""
 
     kind: Literal["node_not_listed"] = "node_not_listed"
     actor: Name
@@ -84,7 +84,7 @@ class NodeNotListed(Data):
 
 
 class ActionEnded(Data):
-    """What came of a transition at one actor."""
+    """The outcome of a transition at one actor."""
 
     kind: Literal["action_ended"] = "action_ended"
     node: Name
@@ -97,7 +97,7 @@ class ActionEnded(Data):
 
 
 class AllTold(Data):
-    """Every actor has been told a transition once."""
+    """Every actor was called once for a transition."""
 
     kind: Literal["all_told"] = "all_told"
     node: Name
@@ -105,7 +105,7 @@ class AllTold(Data):
 
 
 class TestEnded(Data):
-    """What a test that was asked for has said."""
+    """A requested test has ended."""
 
     __test__ = False  # pytest takes it for a test otherwise
 
@@ -116,7 +116,7 @@ class TestEnded(Data):
 
 
 class HoldRequested(Data):
-    """Somebody wants us to keep our hands off a node."""
+    """A person wants muster to leave a node as it is."""
 
     kind: Literal["hold_requested"] = "hold_requested"
     node: Name
@@ -125,7 +125,7 @@ class HoldRequested(Data):
 
 
 class ReleaseRequested(Data):
-    """Somebody wants a node to be tested and to come back; when `untested`, to come back at once."""
+    """A person wants a node tested and returned to service; when `untested`, returned at once."""
 
     kind: Literal["release_requested"] = "release_requested"
     node: Name
@@ -135,7 +135,7 @@ class ReleaseRequested(Data):
 
 
 class FreezeLifted(Data):
-    """Somebody says that nodes may be taken out although many have the same trouble."""
+    """A person lifts a mass-event freeze: the nodes themselves are faulty."""
 
     kind: Literal["freeze_lifted"] = "freeze_lifted"
     by: str
@@ -143,7 +143,7 @@ class FreezeLifted(Data):
 
 
 class NodeForgotten(Data):
-    """Somebody says that a node that is silent has left the fleet for good."""
+    """A person says that a silent node has left the fleet for good."""
 
     kind: Literal["node_forgotten"] = "node_forgotten"
     node: Name
@@ -152,7 +152,7 @@ class NodeForgotten(Data):
 
 
 class NodeErased(Data):
-    """A node was away for so long that it need be remembered no more."""
+    """A node is past retention."""
 
     kind: Literal["node_long_gone"] = "node_long_gone"
     node: Name
@@ -184,7 +184,7 @@ Event = (
 
 
 class Asked(Data):
-    """What a person has asked for, and when, as it is stored."""
+    """A person's request with its time, as it is stored."""
 
     id: Name
     at: Instant
@@ -192,12 +192,12 @@ class Asked(Data):
 
     @property
     def node(self) -> str | None:
-        """The node that it is about; None when it is about all."""
+        """The node of the request; None when it is about the fleet."""
         return None if isinstance(self.request, FreezeLifted) else self.request.node
 
 
 Decided = TransitionRecord | Asked
-"""One entry of the history: a transition with what came of it, or what a person has asked for."""
+"""One entry of the history: a transition with its outcomes, or a person's request."""
 
 DECIDED: TypeAdapter[Decided] = TypeAdapter(Decided)
 
@@ -231,14 +231,14 @@ class SaveTransition(Data):
 
 
 class SaveRequest(Data):
-    """Write down what a person asked for."""
+    """Store a person's request."""
 
     kind: Literal["save_request"] = "save_request"
     asked: Asked
 
 
 class DispatchTransition(Data):
-    """Tell actors about a transition: those that are named, or all."""
+    """Call actors for a transition: those that are named, or all."""
 
     kind: Literal["dispatch_transition"] = "dispatch_transition"
     record: TransitionRecord
@@ -246,7 +246,7 @@ class DispatchTransition(Data):
 
 
 class StartTest(Data):
-    """Test a node under this id: alone, or in a sweep with healthy partners when the check is one of groups."""
+    """Test a node under this id: alone, or in a sweep with healthy partners for a group check."""
 
     kind: Literal["start_test"] = "start_test"
     node: Name

@@ -40,7 +40,7 @@ class CaseView(Data):
       findings seen before `absolved_at` count for nothing, as a person released the node untested
     - `fit`: examined and healthy; `unfit_because`: why it is not, which is also why a new node is not accepted yet
     - `own_checks`: the checks that it runs by itself; `patience_s`: by check, how long an ordered run may say nothing
-    - `hold`: a person's word that muster leaves it as it is; `views`: how schedulers have it, by actor
+    - `hold`: a person's request that muster leaves it as it is; `views`: how schedulers have it, by actor
     - `asked`: by check, the second opinion that it was asked for
     - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
     - `causes`: the findings for which it is drained, or should be, the worst first
@@ -98,12 +98,12 @@ class CaseView(Data):
 
     @property
     def hands_off(self) -> str | None:
-        """Why muster may do nothing about it; None when it may."""
+        """Why muster leaves it alone; None when it does not."""
         return hands_off(self.hold, self.views)
 
     @property
     def leaving(self) -> str | None:
-        """Why it goes away as planned; None when it stays."""
+        """Why it leaves as planned; None when it stays."""
         return next((view.leaving for view in self.views.values() if view.leaving is not None), None)
 
     @property
@@ -113,7 +113,7 @@ class CaseView(Data):
 
 
 class DomainView(Data):
-    """A failure domain of which nodes are away: how many it has, how many are away, how many may be."""
+    """A failure domain with nodes that are away: its nodes, how many are away, and how many may be."""
 
     name: str
     nodes: int

@@ -1,4 +1,4 @@
-"""What came of a transition at each actor, and when a failed action is tried again."""
+"""The outcome of a transition at each actor, and when a failed action is retried."""
 
 from muster.backoff import backoff_s
 from muster.model import Data, Instant, Name
@@ -6,13 +6,13 @@ from muster.transition import ActionOutcome, Effect, Transition
 
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
-"""Each time twice as long as the time before, so that a scheduler that is down is not worn down as well."""
+"""Each wait is twice the last one, to spare a scheduler that is down."""
 
 
 class ActorOutcome(Data):
-    """What came of the last of so many tries; `next_try` is when there will be another, None when there is no need.
+    """The outcome of the last of `tries` calls; `next_try` is when the next one follows, None if none does.
 
-    Until `not_before` the other side wants to be left alone. Since `failing_since` every try has failed. An actor that
+    The other side wants no call before `not_before`. Since `failing_since` every call has failed. An actor that
     `only_tells` cannot drain.
     """
 
@@ -27,7 +27,7 @@ class ActorOutcome(Data):
 
 
 class TransitionRecord(Data):
-    """A transition as it is stored, with what came of it by actor; `told` says that every actor has had it once."""
+    """A transition as it is stored, with its outcome by actor; `told` says that every actor was called once."""
 
     transition: Transition
     told: bool = False
@@ -35,30 +35,32 @@ class TransitionRecord(Data):
 
     @property
     def next_try(self) -> float | None:
-        """When somebody has to be told again."""
-        return min((it.next_try for it in self.outcomes.values() if it.next_try is not None), default=None)
+        """When the next actor is retried."""
+        retries = (outcome.next_try for outcome in self.outcomes.values())
+        return min((moment for moment in retries if moment is not None), default=None)
 
     def due(self, now: float) -> tuple[str, ...]:
-        """The actors that are to be told again now."""
-        return tuple(actor for actor, it in self.outcomes.items() if it.next_try is not None and it.next_try <= now)
+        """The actors whose retry is due."""
+        retries = ((actor, outcome.next_try) for actor, outcome in self.outcomes.items())
+        return tuple(actor for actor, moment in retries if moment is not None and moment <= now)
 
     def may_try(self, actor: str, now: float) -> bool:
-        """Whether an actor waits to be told again that could be told now."""
+        """Whether an actor waits for a retry that may happen now."""
         outcome = self.outcomes.get(actor)
         return outcome is not None and outcome.next_try is not None and outcome.not_before <= now
 
     def trying(self, actors: tuple[str, ...]) -> "TransitionRecord":
-        """The action while these actors are being told again."""
+        """The record while these actors are called again."""
         known = ((actor, self.outcomes[actor]) for actor in actors if actor in self.outcomes)
         under_way = {actor: outcome.model_copy(update={"next_try": None}) for actor, outcome in known}
         return self.model_copy(update={"outcomes": {**self.outcomes, **under_way}})
 
     def without_retries(self) -> "TransitionRecord":
-        """The action when nothing of it is tried again."""
+        """The record when nothing of it is retried."""
         return self.trying(tuple(self.outcomes))
 
     def after(self, actor: str, outcome: ActionOutcome, now: float) -> "TransitionRecord":
-        """The action with what came of it at one actor."""
+        """The record with the outcome at one actor."""
         before = self.outcomes.get(actor)
         tries = 1 if before is None else before.tries + 1
         not_before = now + (outcome.retry_after_s or 0.0)

@@ -1,6 +1,6 @@
-"""What we do about nodes: who is taken out of service, when, and how each comes back. Pure.
+"""What we do about nodes: which ones are drained, when, and how each returns to service. Pure.
 
-Imports only `model`, not sweeps: a test is asked for with `StartTest`, and `TestEnded` says how it ended.
+Imports only `model`, not sweeps: `StartTest` requests a test, and `TestEnded` says how it ended.
 Start with `reconciler.py`; `policy.py` says which findings require draining, `desired.py` which state a node should
-have, `admission.py` which node may go now.
+have, `admission.py` which node may be cordoned now.
 """

@@ -1,4 +1,4 @@
-"""What actors report: how their schedulers have the nodes, and what came of transitions."""
+"""What actors report: the state of nodes at their schedulers, and the outcome of transitions."""
 
 from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -24,10 +24,10 @@ from muster_coordinator.quarantine.service_states import ServiceStates, note
 
 
 class ActorIntake:
-    """Takes in what actors report. With `corrects`, an actor whose scheduler differs is told again.
+    """Takes in what actors report. With `corrects`, a scheduler that differs from the decision is corrected.
 
     A node that a person resumed at one scheduler is in service again. Without `resumes_everywhere` it stays as it is:
-    the other schedulers keep it out, and it counts as away.
+    the other schedulers keep it drained, and it counts as away.
     """
 
     def __init__(self, states: ServiceStates, rules: Rules, *, corrects: bool, resumes_everywhere: bool) -> None:
@@ -37,7 +37,7 @@ class ActorIntake:
         self._resumes_everywhere = resumes_everywhere
 
     def survey(self, event: NodeSurveyed, now: float) -> Folded:
-        """Takes in how a scheduler has a node. An actor that waits to be told again is there, so it is told at once."""
+        """Takes in the state of a node at a scheduler. An actor that answers a survey can be retried at once."""
         node, actor = event.node.node, event.actor
         if node not in self._states.by_node:
             return NOTHING
@@ -53,7 +53,7 @@ class ActorIntake:
         return Folded(commands, node)
 
     def end_action(self, event: ActionEnded, now: float) -> Folded:
-        """Takes in what came of a transition at one actor."""
+        """Takes in the outcome of a transition at one actor."""
         states = self._states
         known = states.transitions.known(event.node, event.transition)
         if known is None:
@@ -65,31 +65,31 @@ class ActorIntake:
             commands.append(Note(node=event.node, about="action", text=text, cause=event.transition))
         if event.effect is Effect.DONE and event.node in states.by_node:
             states.put(after_outcome(states.by_node[event.node], known.transition, event.actor))
-        self._note_let_in(event.node)
+        self._note_uncordoned(event.node)
         states.look_at_retry(event.node)
         return Folded(commands)
 
     def note_told(self, event: AllTold, _: float) -> Folded:
-        """Takes in that every actor was told a transition once."""
+        """Takes in that every actor was called once for a transition."""
         commands = [*self._states.transitions.note_told(event.node, event.transition)]
-        self._note_let_in(event.node)
+        self._note_uncordoned(event.node)
         return Folded(commands)
 
     def _correct(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
-        """Has an actor brought to what was decided, unless a person decided otherwise there."""
+        """Corrects a scheduler that differs from the decision, unless a person made the difference."""
         match diff(record, self._states.transitions.latest(record.node), actor):
             case None:
                 return []
             case Difference.RESUMED_BY_HAND:
                 return self._respect_resume(record, actor, now)
             case Difference.MISSING:
-                drift = note(record, "drift", f"{actor} has it otherwise than decided, and is told again")
+                drift = note(record, "drift", f"{actor.capitalize()} state differs from the decision; reapplying")
                 return [drift, *self._states.transitions.retry(record.node, (actor,))]
             case Difference.UNTOLD:
-                return self._states.announce(record, record.state, f"{actor} was never told so", now)
+                return self._states.announce(record, record.state, f"{actor} was not called for this decision yet", now)
 
     def _respect_resume(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
-        """Holds a node that a person resumed at one scheduler, and lets it in at the others where that is wanted."""
+        """Holds a node that a person resumed at one scheduler, and resumes it at the others if the settings say so."""
         if not self._resumes_everywhere and record.decision.hold is not None:
             return []
         hold = hold_after_resume(record, actor, now, everywhere=self._resumes_everywhere)
@@ -97,10 +97,10 @@ class ActorIntake:
         logged = LogResumedByHand(node=record.node, actor=actor, text=hold.reason)
         if not self._resumes_everywhere:
             return [logged, note(record, "service", f"stays {record.state}: {hold.reason}")]
-        held = note(record, "held", f"held as it is by {hold.by}")
+        held = note(record, "held", f"held by {hold.by}")
         return [logged, held, *self._states.step(record, Step.RETURN, hold.reason, now, by=hold.by)]
 
-    def _note_let_in(self, node: str) -> None:
-        """Notes that a node is in service again once no actor has still to do something for that."""
-        if node in self._states.by_node and self._states.transitions.is_let_in(node):
+    def _note_uncordoned(self, node: str) -> None:
+        """Notes that a node is in service again once every actor has uncordoned it."""
+        if node in self._states.by_node and self._states.transitions.is_uncordoned(node):
             self._states.put(self._states.by_node[node].acting(shut_out_as=None))

@@ -1,7 +1,7 @@
-"""How actors have a node, and what they are told: new transitions, retries, and corrections after a survey.
+"""How schedulers have a node, and what actors are told: new transitions, retries, and corrections after a survey.
 
-A scheduler is compared with the decision only when an actor has just shown the node, every `resync_s`: only then is
-what was observed newer than what the actor was told. Only the latest transition of a node is retried.
+A scheduler is compared with the decision only after a survey, every `resync_s`: only then is the observed state newer
+than the last call of the actor. Only the latest transition of a node is retried.
 """
 
 from enum import StrEnum
@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Effect, Mark, SchedulerNode, Transition
-from muster_coordinator.model.quarantine import OUT, Hold, QuarantineRecord
+from muster_coordinator.model.quarantine import OUT, RESUMED_BY_HAND, Hold, QuarantineRecord
 from muster_coordinator.model.quarantine_events import NodeSurveyed
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.desired import Rules
 
 
 class Difference(StrEnum):
-    """How a scheduler has a node otherwise than decided.
+    """How the state at a scheduler differs from the decision.
 
-    RESUMED_BY_HAND: a person let work in again. MISSING: our mark is missing, in part or altogether, or stands although
-    the node is in service. UNTOLD: the actor was never told in earnest, as what led to this state was a dry run.
+    RESUMED_BY_HAND: a person resumed the node. MISSING: our mark is missing, in part or altogether, or stands although
+    the node is in service. UNTOLD: the actor was never called in enforce mode, as a dry run led to this state.
     """
 
     RESUMED_BY_HAND = "RESUMED_BY_HAND"
@@ -28,10 +28,9 @@ class Difference(StrEnum):
 
 
 def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) -> Difference | None:
-    """How the scheduler behind `actor` has a node otherwise than decided; None when it has not, or will be told anyway.
+    """How the scheduler of `actor` differs from the decision; None when it does not, or when a call is due anyway.
 
-    While muster keeps its hands off a node, its mark is not set again. It is taken back even then, unless the node
-    opted out.
+    While muster leaves a node alone, its mark is not set again. It is removed even then, unless the node opted out.
     """
     seen, is_out = record.actors.observed[actor], record.state in OUT_OF_SERVICE
     is_ours_to_say = record.hands_off is None if is_out else not seen.opted_out
@@ -51,27 +50,27 @@ def _differs(seen: SchedulerNode, *, is_out: bool) -> bool:
 
 
 def _is_settled(latest: TransitionRecord, actor: str) -> bool:
-    """Whether the actor has answered and is not about to be told once more."""
+    """Whether the actor has answered and no retry is due."""
     outcome = latest.outcomes.get(actor)
     return latest.told if outcome is None else outcome.effect is not Effect.FAILED
 
 
 def reaches_actors(record: QuarantineRecord, transition: Transition, rules: Rules) -> bool:
-    """Whether actors are told. In observe mode only, to let in what is shut out and to take back a shown HELD."""
-    is_let_in = record.actors.shut_out_as is not None and not transition.is_out
+    """Whether actors are called. In observe mode only to uncordon a node, or to take back a HELD that they show."""
+    is_uncordoned = record.actors.shut_out_as is not None and not transition.is_out
     is_taken_back = transition.before is ServiceState.HELD and transition.after is ServiceState.IN_SERVICE
-    return rules.decides or is_let_in or is_taken_back
+    return rules.decides or is_uncordoned or is_taken_back
 
 
 def concerns_mode(record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules) -> bool:
-    """Whether actors are told of this transition in the present mode, also again."""
+    """Whether actors are called for this transition in the present mode, retries included."""
     if latest is None or latest.transition.dry_run is not rules.is_dry:
         return False
     return reaches_actors(record, latest.transition, rules)
 
 
 class Surveyed(NamedTuple):
-    """A record after a survey, and what the node's story says of it: kind and text."""
+    """A record after a survey, and the entries of the node's story: kind and text."""
 
     record: QuarantineRecord
     notes: tuple[tuple[str, str], ...] = ()
@@ -80,8 +79,8 @@ class Surveyed(NamedTuple):
 def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
     """The record after an actor showed how its scheduler has the node.
 
-    Another machine under the name of a node that is not out has taken its place: the node left. A node that is out and
-    was registered anew may be another machine, which has passed no test.
+    If another machine was registered under the name of a node that is not out, the old node left. A node that is out
+    and was registered again may be another machine, so its passed rounds no longer count.
     """
     before = record.actors.observed.get(event.actor)
     notes: list[tuple[str, str]] = []
@@ -91,7 +90,7 @@ def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
     is_swapped = before is not None and before.registration not in (None, event.node.registration)
     record = record.acting(observed={**record.actors.observed, event.actor: event.node}, was_listed=True)
     if is_other:
-        notes.append(("left", f"{event.actor} has another node under this name, which is not accepted yet"))
+        notes.append(("left", f"{event.actor} has another machine under this name, which is not accepted yet"))
         record = as_left(record)
     elif is_swapped and record.state in OUT:
         record = record.deciding(probation=None)
@@ -99,9 +98,9 @@ def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
 
 
 def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, seen: SchedulerNode) -> bool:
-    """Whether a node that is not out was registered anew, and is kept out until it is accepted.
+    """Whether a node that is not out was registered again, and is kept out until it is accepted.
 
-    A node that opted out is not taken for another machine before it is muster's to let in again.
+    A node that opted out is not taken for another machine until it opts in again.
     """
     if not record.actors.was_listed or record.state in OUT or record.evidence.has_left:
         return False
@@ -111,41 +110,41 @@ def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, se
 
 
 def as_left(record: QuarantineRecord) -> QuarantineRecord:
-    """The record of a node that left the fleet. A transition that would let it in is not about the next machine."""
+    """The record of a node that left the fleet. A transition that uncordons it must not uncordon the next machine."""
     record = record.knowing(has_left=True)
     return record if record.state in OUT else record.acting(transition=None)
 
 
 def _news(before: SchedulerNode | None, event: NodeSurveyed) -> str | None:
-    """What others announced or did about a node at its scheduler, or that this is over; None when nothing changed."""
-    was, said = _said_of(before), _said_of(event.node)
-    return None if said == was else f"{event.actor}: {said or f'no longer: {was}'}"
+    """What others announced or did at the scheduler, or that this is over; None when nothing changed."""
+    was, is_now = _marks_of(before), _marks_of(event.node)
+    return None if is_now == was else f"{event.actor}: {is_now or f'no longer: {was}'}"
 
 
-def _said_of(seen: SchedulerNode | None) -> str:
+def _marks_of(seen: SchedulerNode | None) -> str:
     if seen is None:
         return ""
-    said = [
-        f"it is leaving: {seen.leaving}" if seen.leaving is not None else "",
-        "it has opted out" if seen.opted_out else "",
-        f"somebody else keeps it out: {seen.detail or 'without a reason'}" if seen.mark is Mark.FOREIGN else "",
-        f"work is kept off it: {seen.keeps_off}" if seen.keeps_off is not None else "",
+    marks = [
+        f"leaving: {seen.leaving}" if seen.leaving is not None else "",
+        "opted out" if seen.opted_out else "",
+        f"drained by others: {seen.detail or 'no reason given'}" if seen.mark is Mark.FOREIGN else "",
+        f"others keep work off it: {seen.keeps_off}" if seen.keeps_off is not None else "",
     ]
-    return "; ".join(filter(None, said))
+    return "; ".join(filter(None, marks))
 
 
 def hold_after_resume(record: QuarantineRecord, actor: str, now: float, *, everywhere: bool) -> Hold:
-    """The hold that respects that a person let a node that muster had cordoned have work again."""
+    """The hold after a person resumed a node that muster had cordoned."""
     others = [name for name, seen in record.actors.observed.items() if name != actor and seen.mark is Mark.OURS]
-    elsewhere = f"; {'also uncordoned' if everywhere else 'still cordoned'} in {', '.join(others)}" if others else ""
+    elsewhere = f" ({'also resumed' if everywhere else 'still drained'} in {', '.join(others)})" if others else ""
     until = f"muster will not drain it until `muster quarantine release {record.node}`"
-    return Hold(by=f"somebody at {actor}", reason=f"resumed by hand in {actor}{elsewhere}. {until}", at=now)
+    return Hold(by=f"somebody at {actor}", reason=f"{RESUMED_BY_HAND}{actor}{elsewhere}; {until}", at=now)
 
 
 def after_outcome(record: QuarantineRecord, transition: Transition, actor: str) -> QuarantineRecord:
-    """The record after an actor did what a transition says.
+    """The record after an actor carried out a transition.
 
-    What it let in is in at its scheduler before the next survey says so.
+    A node that it uncordoned counts as uncordoned at once, before the next survey.
     """
     record = record.acting(shows_held=transition.after is ServiceState.HELD)
     seen = record.actors.observed.get(actor)

@@ -1,15 +1,17 @@
 """Which nodes may be cordoned now: mass events, the budget, the rate, and nodes that are worse.
 
-Nodes are taken in the order of `records.rank`: the most urgent first, then the one for which it was required first. A
-mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
-node that is catching up after the coordinator's start only itself. A node that may not go keeps nobody waiting. Example
-with the defaults in a fleet of 20: the budget is 2, one node is away and three must go. The most urgent one is
-cordoned; the others wait with `Wait.BUDGET` until one node is back.
+Nodes are admitted in the order of `records.rank`: the most urgent first, then the one for which it was required first.
+A mass event, a used-up budget or a used-up rate stops every node. A full failure domain stops only its own nodes, and a
+node that is catching up after the coordinator's start stops only itself. A node that is not admitted blocks no other
+node. Example with the defaults in a fleet of 20: the budget is 2, one node is away and three must be drained. The most
+urgent one is cordoned; the others wait with `Wait.BUDGET` until one node is back.
 """
 
 from collections.abc import Iterator
+from math import ceil
 
 from muster.quarantine_settings import QuarantineSettings
+from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
 from muster_coordinator.quarantine.budget import Limits, RateWindow
 from muster_coordinator.quarantine.catching_up import CatchingUp
@@ -17,17 +19,17 @@ from muster_coordinator.quarantine.mass_events import fleet_state_after
 from muster_coordinator.quarantine.records import Records
 
 _TEXTS = {
-    Wait.LAST_NODE: "it would be the last node that goes",
-    Wait.ORDER: "others have been waiting for longer, or are worse",
-    Wait.CATCHING_UP: "the coordinator has started, and the node's stored reports have not arrived yet",
+    Wait.LAST_NODE: "Not drained: the last node in service is never drained",
+    Wait.ORDER: "Not drained yet: worse or longer-waiting nodes go first",
+    Wait.CATCHING_UP: "Not drained yet: the coordinator has started, and the node's stored reports have not arrived",
 }
 """Why a node waits, where that depends on no number."""
 
 
 class Admission:
-    """Says which of the nodes that must be cordoned may be, as `settings` want.
+    """Admits nodes that must be cordoned, by `settings`.
 
-    `fleet` are the mass events that stand and those that a person lifted; `catching_up` are the nodes whose evidence
+    `fleet` has the mass events that stand and those that a person lifted; `catching_up` are the nodes whose evidence
     is from before the coordinator's start.
     """
 
@@ -41,7 +43,7 @@ class Admission:
         self._admitted_at: tuple[object, ...] = ()  # what the nodes that wait were last admitted by
 
     def restore(self, fleet: FleetState) -> None:
-        """Takes over stored mass events that are still shared, those that the present settings see, and the rate."""
+        """Takes over the rate and the stored mass events, if enough nodes still share their cause."""
         records = self._records.by_node.values()
         for moment in sorted(moment for record in records for moment in record.decision.cordoned_at):
             self._rate.note(moment)
@@ -62,15 +64,15 @@ class Admission:
         self._rate.note(now)
 
     def count_cause(self, cause: str, now: float) -> None:
-        """Counts the nodes with a cause anew, which may begin or end a mass event."""
+        """Counts the nodes with a cause again, which may begin or end a mass event."""
         nodes, members = self._records.nodes_with(cause), self._records.census.members
         self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
 
     def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
         """Why a node may not be cordoned now; None when it may.
 
-        Nodes that are worse and may go are cordoned first. For a worse one that is catching up, its room is kept: of
-        all that a start in enforce finds, the budget is for the worst, not for those that are heard first.
+        Worse nodes that are admitted are cordoned first. If a worse node is catching up, its room is kept: after a
+        start in enforce, the budget must go to the worst nodes, not to those that are heard first.
         """
         wait = self._wait_alone(record, now)
         if wait is not None:
@@ -86,8 +88,8 @@ class Admission:
     def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
         """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
 
-        The answer depends on the records, the mass events, the nodes that are catching up, and whether the rate has
-        room, and on nothing else. While none of these changes, 1,000 nodes that wait cost nothing.
+        The answer depends only on the records, the mass events, the nodes that are catching up, and whether the rate
+        has room. While none of these changes, 1,000 waiting nodes cost nothing.
         """
         if self._admitted_at == self._known(now):
             return
@@ -98,11 +100,11 @@ class Admission:
         self._admitted_at = self._known(now)
 
     def next_change(self, now: float) -> float | None:
-        """When time alone may admit a node that waits; None when only an event may."""
+        """When time alone may admit a waiting node; None when only an event may."""
         return self._rate.room_at(now) if self._records.waiting else None
 
     def waits_long(self, record: QuarantineRecord) -> bool:
-        """Whether a node waits for room, or behind more nodes than go in a minute."""
+        """Whether a node waits for room, or behind more nodes than the rate admits in a minute."""
         has_no_room = self._limits.no_room(record, self._records.census) is not None
         return has_no_room or self._records.waiting > self._rate.per_minute
 
@@ -110,29 +112,34 @@ class Admission:
         """Whether actors may keep out one more new node."""
         return self._limits.lets_keep_out(self._records.census)
 
-    def text_of(self, record: QuarantineRecord, wait: Wait) -> str:
-        """Why a node waits, with the numbers of now."""
+    def text_of(self, record: QuarantineRecord, wait: Wait, now: float) -> str:
+        """Why a node waits, with the numbers of `now`."""
         census, settings = self._records.census, self._settings.limits
         match wait:
             case Wait.BUDGET:
                 limit = self._limits.limit(census.members)
-                return f"the budget is used up: at most {limit} of {census.members} nodes may be away"
+                return f"Not drained: budget of {limit} of {census.members} reached"
             case Wait.DOMAIN_BUDGET:
                 domain = str(record.evidence.domain)
                 members = census.members_of[domain]
                 limit = self._limits.domain_limit(members)
-                place = f"{settings.domain} {domain}"
-                return f"the budget of {place} is used up: at most {limit} of its {members} nodes may be away"
+                return f"Not drained: budget of {settings.domain} {domain}, {limit} of {members}, reached"
             case Wait.RATE:
-                return f"at most {settings.per_minute:g} nodes are taken out in a minute"
+                room_at = self._rate.room_at(now)
+                return f"Rate limit: next drain in {0 if room_at is None else ceil(room_at - now)} s"
             case Wait.MASS_EVENT:
-                cause = self.fleet.mass_events[0].cause if self.fleet.mass_events else "the same"
-                return f"too many nodes have {cause} for it to be their own fault"
+                return f"Draining paused fleet-wide: {self._mass_event_text()}"
             case _:
                 return _TEXTS[wait]
 
+    def _mass_event_text(self) -> str:
+        if not self.fleet.mass_events:
+            return "mass event"
+        event = self.fleet.mass_events[0]
+        return f"{event.nodes} nodes report {cause_label(event.cause)}"
+
     def _wait_alone(self, record: QuarantineRecord, now: float) -> Wait | None:
-        """Why a node may not be cordoned now, other nodes that wait aside; None when it may."""
+        """Why a node may not be cordoned now, leaving other waiting nodes aside; None when it may."""
         if record.node in self.catching_up and not self.fleet.mass_events:
             return Wait.CATCHING_UP
         return self._wait_for_room(record, now)

@@ -1,6 +1,5 @@
 """What alarms say: what is wrong, where, and what to do, in one line however many nodes there are."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -8,6 +7,7 @@ from muster.alarm import AlarmKind
 from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
+from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import OUT, FleetState
 from muster_coordinator.quarantine.budget import Limits
 from muster_coordinator.quarantine.records import Records
@@ -21,7 +21,7 @@ RATE = "rate"
 """Subjects of BUDGET. Those of failure domains have two words."""
 
 MOST_CHARACTERS = 500
-"""Of a text, however many nodes it is about; without what marks a dry run."""
+"""Longest text, however many nodes it is about; the mark of a dry run comes on top."""
 
 MOST_NAMES = 5
 _MOST_DETAIL = 200
@@ -33,13 +33,11 @@ _TASKS = {
     ServiceState.PROBATION: "update",
     ServiceState.HELD: "update",
 }
-"""What an actor does not do that fails, by the state that it was told."""
-
-_NUMBERED = re.compile(r"\.(?P<what>s?xid) (?P<number>\d+)$")
+"""What a failing actor does not do, by the state that it was told."""
 
 
 class AlarmTexts:
-    """The words of all alarms about the nodes in `records`."""
+    """The texts of all alarms about the nodes in `records`."""
 
     def __init__(self, settings: QuarantineSettings, records: Records, transitions: Transitions) -> None:
         self._settings = settings
@@ -48,7 +46,7 @@ class AlarmTexts:
         self._transitions = transitions
 
     def begin(self, key: Key, nodes: Mapping[str, float]) -> str:
-        """What is wrong while these nodes raise the alarm."""
+        """What is wrong, and with which nodes."""
         kind, subject = key
         match kind:
             case AlarmKind.MASS_EVENT:
@@ -105,7 +103,7 @@ class AlarmTexts:
         if subject == FLEET:
             limit = self._limits.limit(census.members)
             reached = f"budget of {limit} of {census.members} reached"
-            return f"{waiting}: {reached if limit else 'the last node in service never goes'}"
+            return f"{waiting}: {reached if limit else 'the last node in service is never drained'}"
         domain = str(self._records.by_node[next(iter(nodes))].evidence.domain)
         members = census.members_of[domain]
         return f"{waiting}: budget of {subject}, {self._limits.domain_limit(members)} of {members}, reached"
@@ -116,7 +114,7 @@ class AlarmTexts:
         return f"{drained}; it stays out until `muster quarantine release {node}`"
 
     def _failing(self, actor: str, nodes: list[str]) -> str:
-        """What an actor does not do for which nodes, and why not for the first of them."""
+        """What an actor does not do for which nodes, and why for the first of them."""
         by_task: defaultdict[str, list[str]] = defaultdict(list)
         for node in sorted(nodes):
             latest = self._transitions.latest(node)
@@ -129,7 +127,8 @@ class AlarmTexts:
     def _in_name_only(self, node: str) -> str:
         latest = self._transitions.latest(node)
         outcomes = {} if latest is None else latest.outcomes
-        details = [f"{actor}: {self._detail(node, actor)}" for actor, it in outcomes.items() if not it.only_tells]
+        schedulers = [actor for actor, outcome in outcomes.items() if not outcome.only_tells]
+        details = [f"{actor}: {self._detail(node, actor)}" for actor in schedulers]
         return f"No actor drains {node}: {_cut('; '.join(details), _MOST_DETAIL) or 'no scheduler knows it'}"
 
     def _fails(self, actor: str, node: str) -> bool:
@@ -146,12 +145,6 @@ class AlarmTexts:
         if record is None or record.evidence.has_left:
             return "it has left the fleet"
         return record.hands_off or f"it is {record.state.replace('_', ' ').lower()}"
-
-
-def cause_label(cause: str) -> str:
-    """What operators call the cause that nodes share: `kernel_log.xid 79` is XID 79."""
-    found = _NUMBERED.search(cause)
-    return cause if found is None else f"{found['what'].upper()} {found['number']}"
 
 
 def _names(nodes: list[str]) -> str:

@@ -1,8 +1,8 @@
-"""Alarms: what stands in the way of the quarantine, begun once and ended once.
+"""Alarms: problems of the quarantine that need a person, begun once and ended once.
 
 An alarm is a level. Each node adds to the levels that its own record and its latest transition show: it waits for room,
 an actor fails for it, no actor drains it, it needs a person. All nodes with the same kind and subject are one alarm.
-With every tick the levels are compared with the alarms that stand, which are stored: so a restart raises none again.
+With every tick the levels are compared with the standing alarms. These are stored, so a restart raises none again.
 
 Levels flap, alarms must not. An actor must have failed for a node for a minute before that is an alarm, and an alarm is
 over only when its level was gone for a minute. Example: Slurm fails from 10:00 to 10:03 and answers every now and then.
@@ -34,7 +34,7 @@ _SUBJECT = {Wait.LAST_NODE: FLEET, Wait.BUDGET: FLEET, Wait.RATE: RATE, Wait.ORD
 
 
 class Alarms:
-    """The levels of all nodes in `records`, as the settings of the quarantine want them."""
+    """The levels of all nodes in `records`, by the settings of the quarantine."""
 
     def __init__(self, settings: QuarantineSettings, records: Records, transitions: Transitions, rules: Rules) -> None:
         self._settings = settings
@@ -47,7 +47,7 @@ class Alarms:
         self._calm_since: dict[Key, float] = {}
 
     def count(self, nodes: Iterable[str]) -> None:
-        """Counts nodes anew in every level, after their records or transitions changed."""
+        """Counts nodes again in every level, after their records or transitions changed."""
         for node in nodes:
             for key in self._keys_of.pop(node, ()):
                 del self._levels[key][node]
@@ -91,7 +91,7 @@ class Alarms:
             return self._marked(self._texts.begin(key, nodes))
         if (calm_since := self._calm_since.get(key)) is None:
             return alarm.text
-        return f"{alarm.text} (not so any more since {format_instant(calm_since)})"
+        return f"{alarm.text} (cleared at {format_instant(calm_since)})"
 
     def _all_levels(self, fleet: FleetState) -> dict[Key, Mapping[str, float]]:
         """By kind and subject, the nodes that raise it, and since when each does."""
@@ -109,7 +109,7 @@ class Alarms:
         if key in levels:
             self._calm_since.pop(key, None)
             return False
-        self._calm_since[key] = min(now, self._calm_since.get(key, now))  # a clock that is set back begins anew
+        self._calm_since[key] = min(now, self._calm_since.get(key, now))  # a clock that is set back starts over
         is_lifted = key[0] is AlarmKind.MASS_EVENT and key[1] in fleet.lifted
         is_ended_by_person = is_lifted or key[0] is AlarmKind.PERSON
         if not is_ended_by_person and now - self._calm_since[key] < CALM_S:
@@ -122,7 +122,7 @@ class Alarms:
         return Alarm(kind=key[0], subject=key[1], text=text, since=now, dry_run=self._rules.is_dry)
 
     def _outdated(self, alarm: Alarm, now: float) -> Alarm:
-        """The end of an alarm of another mode. What is still so begins anew, now in earnest or no longer."""
+        """The end of an alarm of another mode. If its cause remains, it begins again as one of this mode."""
         text = f"Over, as the mode is {self._settings.mode} now: {alarm.text}"
         return alarm.model_copy(update={"text": text, "ended_at": now})
 
@@ -135,7 +135,7 @@ def levels_of(
 ) -> Iterator[tuple[Key, float]]:
     """What a node of the fleet adds to, and since when; `domain` is what a failure domain is called.
 
-    A node that muster keeps its hands off waits for nothing and nobody: a person knows of it.
+    A node that muster leaves alone adds to no wait: a person knows of it.
     """
     decision = record.decision
     if record.hands_off is None:
@@ -153,7 +153,7 @@ def levels_of(
 
 
 def _waits_for(record: QuarantineRecord, domain: str) -> str | None:
-    """The limit that a node waits for; new nodes wait quietly, as they have no work."""
+    """The limit that a node waits for; new nodes have no work, so their wait is no alarm."""
     wait = record.decision.waits_for
     if wait is None or record.state is ServiceState.ACCEPTING:
         return None
@@ -161,9 +161,9 @@ def _waits_for(record: QuarantineRecord, domain: str) -> str | None:
 
 
 def is_drained_by_nobody(record: QuarantineRecord, latest: TransitionRecord) -> bool:
-    """Whether a node is out in name only: all actors were told, and each that can cordon left it as it is.
+    """Whether a node is out in name only: all actors were called, and each that can cordon left it as it is.
 
-    In a dry run there may be no actor at all, which is no news.
+    In a dry run there may be no actor at all; then this is False.
     """
     if record.state not in OUT or not latest.told or not latest.transition.is_out:
         return False

@@ -1,4 +1,4 @@
-"""The budget: how many nodes may be away, in the fleet and in each failure domain, and how quickly they may go."""
+"""The budget: how many nodes may be away, in the fleet and in each failure domain, and how fast they may go."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ def share_of(share: str, whole: int) -> int:
 class Census:
     """How many nodes count as capacity and how many of them are away, in the fleet and by failure domain.
 
-    ACCEPTING nodes and those that have left are no members. `kept_out` counts new nodes that actors keep out.
+    ACCEPTING nodes and those that have left do not count. `kept_out` counts new nodes that actors keep out.
     """
 
     def __init__(self) -> None:
@@ -39,28 +39,28 @@ class Census:
 
 
 class Limits:
-    """How many nodes may be away. Whatever keeps a node away counts: the budget protects the capacity that is left."""
+    """How many nodes may be away, whatever the reason: the budget protects the capacity that is left."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         self._settings = settings
 
     def limit(self, members: int) -> int:
-        """How many of so many nodes may be away; never all of them."""
+        """How many of `members` nodes may be away; never all of them."""
         limit = max(1, share_of(self._settings.share, members))
         if self._settings.nodes is not None:
             limit = min(limit, self._settings.nodes)
         return min(limit, max(0, members - 1))
 
     def domain_limit(self, members: int) -> int:
-        """How many of so many nodes of one failure domain may be away."""
+        """How many of the `members` nodes of a failure domain may be away."""
         return max(1, share_of(self._settings.domain_share, members))
 
     def no_room(
         self, record: QuarantineRecord, census: Census, kept_for: Iterable[QuarantineRecord] = ()
     ) -> Wait | None:
-        """Why there is no room to cordon a node besides those that it is kept for; None when there is.
+        """Why the budget has no room to cordon a node; None when it has. Room for the nodes of `kept_for` is taken.
 
-        A node that is away anyway needs none.
+        A node that is away anyway needs no room.
         """
         itself = int(record.is_member and record.is_away)
         kept = Counter(other.evidence.domain for other in kept_for if not other.is_away)
@@ -77,19 +77,19 @@ class Limits:
         return None
 
     def lets_keep_out(self, census: Census) -> bool:
-        """Whether one more new node may be kept out: never while a fleet is new, as then it would be all of it."""
+        """Whether one more new node may be kept out; this protects a new fleet, where all nodes are new."""
         return census.away + census.kept_out < self.limit(census.members)
 
 
 class RateWindow:
-    """How quickly nodes may be cordoned: `per_minute = 6` is six in any minute, at once or one after the other.
+    """How fast nodes may be cordoned: `per_minute = 6` allows six in any minute, at once or one after the other.
 
-    The window is as long as that many nodes take, so `per_minute = 0.5` is one in two minutes. Example: with 6,
-    six nodes that fail at once are cordoned at once, and the seventh when the first is a minute ago. A bucket of six
-    tokens that refills would let nearly twelve go in the first minute.
+    `per_minute = 0.5` is one in two minutes. Example with 6: of seven nodes that fail together, six are cordoned at
+    once, and the seventh a minute after the first. A bucket of six tokens that refills would allow nearly twelve in the
+    first minute.
 
-    The times are those of the records, so a restart gives no new allowance. A time that lies ahead counts as long ago:
-    a clock that was set back must not stop everything.
+    The times come from the records, so a restart gives no new allowance. A time in the future counts as long ago: a
+    clock that was set back must not stop all draining.
     """
 
     def __init__(self, per_minute: float) -> None:

@@ -62,7 +62,7 @@ def case_view(
     *,
     waits_for: str,
 ) -> CaseView:
-    """A node's case; `waits_for` says why it waits, in words."""
+    """A node's case; `waits_for` is the text of why it waits."""
     decision = record.decision
     cause = None if decision.requirement is None else decision.requirement.cause
     is_frozen = any(event.cause == cause for event in fleet.mass_events)
@@ -89,17 +89,17 @@ def _named(part: Data, names: Mapping[str, str]) -> dict[str, Any]:
 
 def _held_because(record: QuarantineRecord, settings: QuarantineSettings, waits_for: str) -> str:
     is_required = record.decision.requirement is not None and record.state not in OUT
-    return "who only observes takes no node out" if settings.mode == "observe" and is_required else waits_for
+    return "Not drained: mode is observe" if settings.mode == "observe" and is_required else waits_for
 
 
 def _needs_person(record: QuarantineRecord, settings: QuarantineSettings) -> str:
     if record.state not in OUT:
         return ""
     if settings.mode == "observe":
-        return "who only observes brings nothing back"
+        return "mode is observe; add --untested"
     cordoned_at = record.decision.cordoned_at
     is_out_again = record.state is ServiceState.CORDONED and needs_person(cordoned_at, settings.returning)
-    return f"it was out {len(cordoned_at)} times" if is_out_again else ""
+    return f"drained {len(cordoned_at)} times" if is_out_again else ""
 
 
 def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, policy: Policy) -> tuple[str, ...]:
@@ -127,14 +127,14 @@ def fleet_view(
         if away
     )
     records = tuple(records)
-    is_held = (it for it in records if it.state is ServiceState.HELD and not it.evidence.has_left)
+    held = (record.node for record in records if record.state is ServiceState.HELD and not record.evidence.has_left)
     return QuarantineView(
         mode=settings.mode,
         nodes=census.members,
         away=census.away,
         limit=limits.limit(census.members),
         per_minute=settings.limits.per_minute,
-        held=tuple(sorted(record.node for record in is_held)),
+        held=tuple(sorted(held)),
         frozen=fleet.mass_events,
         domains=tuple(domains),
         kept_off=_kept_off(records),
@@ -144,7 +144,7 @@ def fleet_view(
 
 
 def _kept_off(records: Iterable[QuarantineRecord]) -> tuple[KeptOffView, ...]:
-    """The members that others keep work off, by how they do."""
+    """The members that others keep work off, by how they do it."""
     nodes: defaultdict[str, list[str]] = defaultdict(list)
     for record in records:
         for how in record.kept_off if record.is_member else ():

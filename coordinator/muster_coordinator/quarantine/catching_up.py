@@ -1,16 +1,16 @@
-"""Nodes that are catching up: what is stored about them may be over since.
+"""Nodes that are catching up: their stored faults may have cleared since.
 
 While no coordinator runs, agents keep their runs in the outbox. So after a start the stored findings may be hours old,
 and the passes that end them still on the way. A node is catching up until its evidence is complete, that is until no
-run from before the start waits in its outbox. Some never say so: they are gone, or their agent is over its quota. So
-this ends for all nodes CATCH_UP_S after the first one was heard. Then the policy decides by how old the findings are.
+run from before the start waits in its outbox. Some nodes never report that: they are gone, or their agent is over its
+quota. So catching up ends for all nodes CATCH_UP_S after the first one was heard. Then the policy decides by the age of
+the findings.
 
 Example: a coordinator is stopped for an hour and starts in enforce. n1 had XID 79 before and passed since; its agent is
 heard after 4 s and delivers the passes, and n1 stays in service. n2 had XID 79 too and is never heard: it is cordoned
 124 s after the start if the policy counts a finding of that age.
 
-A coordinator whose broker is away hears nobody. Then nothing is known, and nothing is cordoned for as long as that
-lasts.
+While the broker is away, the coordinator hears no node. Then it cordons none.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class CatchingUp:
         return len(self._nodes)
 
     def begin(self, nodes: Iterable[str]) -> None:
-        """Has these nodes catch up: all that are stored and have not left."""
+        """These nodes begin to catch up: all that are stored and have not left."""
         self._nodes = set(nodes)
 
     def note_heard(self, now: float) -> None:
@@ -42,10 +42,10 @@ class CatchingUp:
             self._until = now + CATCH_UP_S
 
     def note_complete(self, node: str) -> None:
-        """Notes that everything is known about a node, or that it is forgotten."""
+        """Notes that the evidence of a node is complete, or that the node is forgotten."""
         self._nodes.discard(node)
 
     def pass_time(self, now: float) -> None:
-        """Waits no longer for nodes that did not deliver in time."""
+        """Stops waiting for nodes that did not deliver in time."""
         if self._until is not None and now >= self._until:
             self._nodes.clear()

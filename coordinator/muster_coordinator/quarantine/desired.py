@@ -2,7 +2,7 @@
 
 | state | when | step |
 |---|---|---|
-| any | it left the fleet, muster keeps its hands off, or the mode is observe | none, or ACCEPT if it is ACCEPTING |
+| any | it left the fleet, muster leaves it alone, or the mode is observe | none, or ACCEPT if it is ACCEPTING |
 | ACCEPTING | nothing is required, it is fit and passed its tests | ACCEPT |
 | ACCEPTING, IN_SERVICE, HELD | the requirement is proven | CORDON, as soon as it is admitted; WAIT until then |
 | HELD | nothing proven requires it any more | CLEAR |
@@ -10,7 +10,7 @@
 | PROBATION | a test failed | FAIL |
 | PROBATION | all rounds passed and nothing is required | PASS |
 
-RETURN is a person's word, or what a person did at a scheduler.
+RETURN is what a person requested, or did at a scheduler.
 """
 
 import math
@@ -31,8 +31,8 @@ class Step(StrEnum):
     """What leads from one service state to another.
 
     ACCEPT: a new node is fit. CORDON: proven evidence requires it, and it is admitted. WAIT: the same, but not
-    admitted. CLEAR: nothing requires it any more. RETEST: it may be tested. PASS and FAIL: what the tests said.
-    RETURN: a person let it have work again.
+    admitted. CLEAR: nothing requires it any more. RETEST: it may be tested. PASS and FAIL: the result of the tests.
+    RETURN: a person returned it to service.
     """
 
     ACCEPT = "ACCEPT"
@@ -60,7 +60,7 @@ ARROWS = parse_state_table(_TABLE, ServiceState, Step)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings say about the states of nodes. In observe mode nothing `decides`; a dry run pretends."""
+    """What the settings say about the states of nodes. `decides` is False in observe mode, `is_dry` True in dry-run."""
 
     decides: bool
     is_dry: bool
@@ -88,7 +88,7 @@ STAY = Target()
 
 
 def desired(record: QuarantineRecord, rules: Rules, now: float) -> Target:
-    """What should become of a node; its requirement is the policy's of `now`."""
+    """The step that a node should take; its requirement must be the policy's of `now`."""
     if not _may_change(record, rules):
         return STAY
     match record.state:
@@ -105,7 +105,7 @@ def desired(record: QuarantineRecord, rules: Rules, now: float) -> Target:
 def _may_change(record: QuarantineRecord, rules: Rules) -> bool:
     """Whether muster may change the state. A new node that is fit is accepted in every mode, unless somebody holds it.
 
-    In observe mode nobody tells actors to let in a node that they keep out, so that one stays ACCEPTING.
+    In observe mode no actor is called to uncordon a node, so a new node that actors keep out stays ACCEPTING.
     """
     if record.evidence.has_left:
         return False
@@ -118,24 +118,24 @@ def _accept(record: QuarantineRecord, rules: Rules) -> Target:
     needs_tests = rules.decides and bool(rules.tests)
     if not record.evidence.is_fit or (needs_tests and not has_passed(record, rules)):
         return STAY
-    return Target(Step.ACCEPT, "it has been examined and is healthy")
+    return Target(Step.ACCEPT, "all checks reported, and it is healthy")
 
 
 def _cordon(record: QuarantineRecord) -> Target:
-    """Cordoned when proven. A HELD node goes on waiting while a second run looks again for what it was held for."""
+    """Cordoned when proven. A HELD node keeps waiting while a second run confirms its finding."""
     requirement = record.decision.requirement
     if requirement is not None and requirement.is_proven:
         return Target(Step.CORDON, requirement.reason)
     if record.state is not ServiceState.HELD or record.decision.waits_for is not None:
         return STAY
-    what = "nothing" if requirement is None else "nothing that is proven"
-    return Target(Step.CLEAR, f"{what} asks for it to go any more")
+    what = "no finding" if requirement is None else "no proven finding"
+    return Target(Step.CLEAR, f"{what} requires draining any more")
 
 
 def _retest(record: QuarantineRecord, rules: Rules, now: float) -> Target:
     decision = record.decision
-    nothing_stands = None if decision.requirement is not None else "nothing stands against it any more"
-    reason = decision.retest_because or nothing_stands
+    has_cleared = None if decision.requirement is not None else "all faults have cleared"
+    reason = decision.retest_because or has_cleared
     if reason is None or not record.is_online or record.leaving is not None:
         return STAY
     if needs_person(decision.cordoned_at, rules.returning):
@@ -148,7 +148,7 @@ def _return_to_service(record: QuarantineRecord, rules: Rules) -> Target:
     if not has_passed(record, rules) or record.decision.requirement is not None:
         return STAY
     rounds = rules.rounds(record.state)
-    return Target(Step.PASS, f"it has passed its tests {'once' if rounds == 1 else f'{rounds} times in a row'}")
+    return Target(Step.PASS, f"passed its tests {'once' if rounds == 1 else f'{rounds} times in a row'}")
 
 
 def has_passed(record: QuarantineRecord, rules: Rules) -> bool:
@@ -158,7 +158,7 @@ def has_passed(record: QuarantineRecord, rules: Rules) -> bool:
 
 
 def recent_cordons(cordoned_at: Sequence[float], returning: ReturnSettings) -> float:
-    """How often a node was out before the last time; what lay `memory_days` back then counts half, and so on."""
+    """How often a node was cordoned before the last time; a cordon `memory_days` earlier counts half, and so on."""
     if not cordoned_at:
         return 0.0
     *before, last = cordoned_at
@@ -167,7 +167,7 @@ def recent_cordons(cordoned_at: Sequence[float], returning: ReturnSettings) -> f
 
 
 def wait_s(cordoned_at: Sequence[float], returning: ReturnSettings) -> float:
-    """How long a node stays out at least, from the last time on: twice as long for each time before.
+    """Minimum time that a node stays out from the last cordon on; each earlier cordon doubles it.
 
     Example with `wait_s = 600`: 10 min the first time, 20 min the second within days, 40 min the third. A node that
     fails once a year always waits 10 min.
@@ -182,5 +182,5 @@ def retest_at(record: QuarantineRecord, returning: ReturnSettings) -> float:
 
 
 def needs_person(cordoned_at: Sequence[float], returning: ReturnSettings) -> bool:
-    """Whether it was out so often that it does not come back without a person."""
+    """Whether it was cordoned so often that only a person returns it to service."""
     return recent_cordons(cordoned_at, returning) > returning.times - 0.5

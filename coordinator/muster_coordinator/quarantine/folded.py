@@ -1,4 +1,4 @@
-"""What taking in an event comes to."""
+"""The result of taking in an event."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from muster_coordinator.model.quarantine_events import Command
 
 
 class Folded(NamedTuple):
-    """What is to be done about an event, and the node that is to be reconciled now, if any."""
+    """The commands that follow from an event, and the node to reconcile now, if any."""
 
     commands: list[Command]
     node: Name | None = None

@@ -1,9 +1,9 @@
 """Mass events: many nodes, one cause, a short time.
 
-That is rather a broken driver roll-out or a broken check than many bad nodes. While there is a mass event, nothing is
-cordoned fleet-wide. Example with the defaults: 5 of 200 nodes get XID 79 within ten minutes, and draining stops. It
-goes on when fewer than 5 have it, or when a person lifts the freeze; then the same cause freezes again only after fewer
-had it meanwhile.
+A broken driver roll-out or a broken check is then more likely than many bad nodes. During a mass event, no node of the
+fleet is cordoned. Example with the defaults: 5 of 200 nodes get XID 79 within ten minutes, and draining stops. Draining
+resumes when fewer than 5 nodes have it, or when a person lifts the freeze. After that, the same cause freezes again
+only if fewer nodes had it in between.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,8 +27,8 @@ def fleet_state_after(
     others = tuple(event for event in fleet.mass_events if event.cause != cause)
     standing = next((event for event in fleet.mass_events if event.cause == cause), None)
     if len(since_of) < threshold:
-        lifted = tuple(it for it in fleet.lifted if it != cause)
-        return fleet.model_copy(update={"mass_events": others, "lifted": lifted})
+        still_lifted = tuple(other for other in fleet.lifted if other != cause)
+        return fleet.model_copy(update={"mass_events": others, "lifted": still_lifted})
     if cause in fleet.lifted:
         return fleet
     lately = sum(now - since <= settings.window_s for since in since_of.values())
@@ -37,7 +37,7 @@ def fleet_state_after(
     event = MassEvent(cause=cause, nodes=len(since_of), since=standing.since if standing else now)
     if standing is None:
         return fleet.model_copy(update={"mass_events": (*fleet.mass_events, event)})
-    events = tuple(event if it.cause == cause else it for it in fleet.mass_events)
+    events = tuple(event if other.cause == cause else other for other in fleet.mass_events)
     return fleet.model_copy(update={"mass_events": events})
 
 

@@ -10,7 +10,7 @@ from muster_coordinator.quarantine.actors import as_left
 
 
 def joined(node: Name, before: QuarantineRecord | None, now: float) -> QuarantineRecord:
-    """A new node. Of one that had left stay what people said, its cordons so far, and whether actors shut it out."""
+    """A new node. If one of its name left before, its hold, its cordons and what actors keep out still count."""
     new = QuarantineRecord(node=node, decision=NodeDecision(since=now))
     if before is None:
         return new
@@ -27,7 +27,7 @@ def joined(node: Name, before: QuarantineRecord | None, now: float) -> Quarantin
 def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
     """A node that left while it was out and is heard again: it stays out until it passes its tests.
 
-    Nobody can tell by its name whether it is the same machine. Another one has to pass the same tests.
+    A name does not tell whether it is the same machine. Another machine must pass the same tests.
     """
     since = record.decision.since if record.state is ServiceState.CORDONED else now
     record = record.knowing(has_left=False)
@@ -35,10 +35,10 @@ def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
 
 
 def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecord:
-    """The record with what a node says about itself.
+    """The record with what a node announces about itself.
 
-    Out of service it also owes the checks that it no longer announces but most nodes run. Otherwise a bad node would
-    pass its probation by announcing nothing that it fails.
+    A node that is out must also pass the checks that it no longer announces but most nodes run. Otherwise a bad node
+    could pass its probation by no longer announcing the checks that it fails.
     """
     owed = set(record.evidence.own_checks) & set(event.usual_checks) if record.state in OUT else set()
     own_checks = (*event.own_checks, *sorted(owed.difference(event.own_checks)))
@@ -46,7 +46,7 @@ def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecor
 
 
 def heard(record: QuarantineRecord) -> QuarantineRecord:
-    """The record of a node that is there. One that was away and is CORDONED may be tested again."""
+    """The record of a node that is online. If it was silent and is CORDONED, it may be retested."""
     if not record.is_online and record.state is ServiceState.CORDONED:
         record = record.deciding(retest_because="it was away and is back")
     return record.knowing(lost_at=None)
@@ -59,7 +59,7 @@ def is_unlisted(record: QuarantineRecord) -> bool:
 
 
 def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:
-    """The record of a silent node that a person says has left for good: when it is heard again, it is a new one."""
+    """The record of a silent node that a person removed for good: if it is heard again, it is a new node."""
     new = record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, cordoned_at=())
     return as_left(new)
 
@@ -70,7 +70,7 @@ def has_left_in_service(record: QuarantineRecord) -> bool:
 
 
 def past_retention(records: Iterable[QuarantineRecord], before: float, left_before: float) -> set[str]:
-    """The nodes that need be remembered no more."""
+    """The nodes past retention."""
     return {record.node for record in records if record.is_long_gone(before, left_before)}
 
 

@@ -1,4 +1,4 @@
-"""What becomes known of nodes: that they are there, silent or no longer listed, what they run and what is found."""
+"""What becomes known of nodes: online, silent or no longer listed; their checks and their findings."""
 
 from collections.abc import Iterable
 
@@ -31,13 +31,13 @@ class NodeIntake:
         self._keep_new_out = keep_new_out
 
     def describe(self, event: NodeDescribed, now: float) -> Folded:
-        """Takes in what a node says about itself."""
+        """Takes in what a node announces about itself."""
         commands = [] if event.node in self._states.by_node else self._join(event.node, now)
         self._states.put(described(self._states.by_node[event.node], event))
         return Folded(commands, event.node)
 
     def hear(self, event: NodeHeard, now: float) -> Folded:
-        """Takes in a node that is there, for the first time, again, or still after a start."""
+        """Takes in that a node is online: for the first time, again, or still after a start."""
         self._admission.catching_up.note_heard(now)
         record = self._states.by_node.get(event.node)
         commands: list[Command] = []
@@ -55,7 +55,7 @@ class NodeIntake:
         return Folded(notes + self._leave_if_unlisted(event.node), event.node)
 
     def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
-        """Takes in what stands against a node."""
+        """Takes in the findings that stand against a node."""
         if event.is_complete:
             self._admission.catching_up.note_complete(event.node)
         record = self._states.records.known(event.node)
@@ -74,26 +74,26 @@ class NodeIntake:
         return Folded(self._leave_if_unlisted(event.node), event.node)
 
     def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[Command]:
-        """Says of errors that are new and never drain the node why."""
+        """Takes in evidence; the story says of each new error that does not require draining why."""
         self._states.put(record)
         return [note(record, "policy", text) for text in newly_spared(self._policy, before, record, now)]
 
     def _join(self, node: str, now: float) -> list[Command]:
-        """Takes a node in as a new one; actors keep it out where that is wanted and the budget has room."""
+        """Takes a node in as a new one; actors keep it out if the settings say so and the budget has room."""
         record = self._states.put(joined(node, self._states.by_node.get(node), now))
         if not self._keep_new_out:
             return []
         if not self._admission.lets_keep_out():
-            return [note(record, "service", "it is new and not kept out: the budget has no room for that")]
+            return [note(record, "service", "new node, not kept out: the budget has no room")]
         record = self._states.put(record.deciding(kept_out_as_new=True))
-        return self._states.announce(record, ServiceState.ACCEPTING, "it is new and not accepted yet", now)
+        return self._states.announce(record, ServiceState.ACCEPTING, "new node, not accepted yet", now)
 
     def _take_back(self, record: QuarantineRecord, now: float) -> list[Command]:
-        """Takes a node that left while it was out as out still; actors hear of it unless somebody keeps it."""
+        """Takes a node that left while it was out as still out; actors are called unless muster leaves it alone."""
         before, record = record.state, self._states.put(taken_back(record, now))
         if record.hands_off is not None:
             return []
-        reason = "it had left while it was out, and has come again"
+        reason = "it left while it was drained, and is back"
         return self._states.announce(record, before, reason, now)
 
     def _leave_if_unlisted(self, node: str) -> list[Command]:
@@ -101,7 +101,7 @@ class NodeIntake:
         if not is_unlisted(record):
             return []
         self._states.put(as_left(record))
-        return [note(record, "left", "it is silent, and no scheduler lists it any more")]
+        return [note(record, "left", "Silent, and no scheduler lists it any more")]
 
 
 def _with_first_uuids(

@@ -1,19 +1,20 @@
-"""Which findings take a node out of service: the policy as data, and what it asks for.
+"""Which findings require draining: the policy as data, and what it requires.
 
-A policy is a list of rows. For every finding against a node, the first row that matches it decides, and what no row
-matches takes no node out. A row matches by the code of the finding, by the check that found it, by conditions on its
-evidence, by its severity and by the kind of its proof:
+A policy is a list of rows. For every finding against a node, the first row that matches decides. A finding that no row
+matches does not drain the node. A row matches by the code of the finding, by the check that found it, by conditions on
+its evidence, by its severity and by the kind of its proof:
 
-- what runs of the node's own checks have found and what sweeps have convicted it of, with proof ONCE or TWICE
+- findings of the node's own checks and convictions by sweeps, with proof ONCE or TWICE
 - convictions alone, with proof LOCALISED
 - comparisons with the fleet and with the node's past alone, with proof COMPARED
 
-A row that matches still asks for nothing before the finding has stood for `after_s` and was found `repeats` times
-within `within_s`. From then on it asks for the node to go, and that is proven when the finding is as well founded as
-the row wants it and was found within the last `fresh_s`; until then the check must find it once more.
+A row that matches requires nothing before the finding has stood for `after_s` and was found `repeats` times within
+`within_s`. From then on it requires draining. The requirement is proven when the finding has the proof that the row
+wants and was found within the last `fresh_s`; until then the check must find it once more. Example: `heat` wants TWICE
+and `after_s = 300`. A GPU is too hot at 10:00 and at 10:02; draining is required, and proven, from 10:05 on.
 
-What could not be found out (UNKNOWN) and what was found in a group without a conviction never take a node out: no row
-matches the one, and the other is no finding that stands against a node.
+UNKNOWN verdicts and findings of a group without a conviction never require draining: no row matches the former, and
+the latter do not stand against a node.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 from muster.model import Action, Severity
 from muster.transition import Cause
-from muster_coordinator.model.findings import FindingKey, Proof, StandingFinding
+from muster_coordinator.model.findings import FindingKey, Proof, StandingFinding, cause_label
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MOST_REPEATS, Row
 from muster_coordinator.model.quarantine import FindingTimes, QuarantineRecord, Requirement, UpcomingRequirement
 
@@ -30,10 +31,10 @@ LOST = "node.lost"
 """The finding that stands against a silent node; the coordinator finds it itself, so its check is `node`."""
 
 MOST_CAUSES = 8
-"""Of one node; a text that names more is not read."""
+"""Causes kept for one node; nobody reads a text that names more."""
 
 MOST_TIMES = 512
-"""Findings of one node whose times are kept. A node that finds ever new things loses the oldest."""
+"""Findings of one node whose times are kept. A node with ever new findings loses the oldest."""
 
 _PROVEN_BY = {**MATCHED_BY_PROOF, Proof.TWICE: frozenset({Proof.TWICE, Proof.LOCALISED})}
 
@@ -95,7 +96,7 @@ class _Match:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rows in the order in which they are asked: the operator's first, then those that come with muster."""
+    """The rows in the order in which they are matched: the operator's first, then those that come with muster."""
 
     rows: tuple[Row, ...]
 
@@ -104,13 +105,13 @@ class Policy:
         return next((row for row in self.rows if row.matches(finding)), None)
 
     def not_draining(self, findings: Iterable[StandingFinding]) -> tuple[str, ...]:
-        """Which errors among these never drain a node, however well founded, and why; the same only once."""
-        errors = ((it.cause, self.row_of(it)) for it in findings if it.severity is Severity.ERROR)
-        spared = ((cause, row) for cause, row in errors if row is None or not row.takes_out)
-        return tuple(dict.fromkeys(f"{cause} takes no node out: {why_spared(row)}" for cause, row in spared))
+        """Which errors among these never drain a node, whatever their proof, and why; the same only once."""
+        errors = ((finding, self.row_of(finding)) for finding in findings if finding.severity is Severity.ERROR)
+        spared = ((finding, row) for finding, row in errors if row is None or not row.takes_out)
+        return tuple(dict.fromkeys(_spared_text(finding, row) for finding, row in spared))
 
     def ignored(self, findings: Iterable[StandingFinding], ignored_before: float) -> tuple[str, ...]:
-        """What a person let pass although it still stands and a row drains for it; the same only once.
+        """Findings that a person released although they still stand and a row drains for them; the same only once.
 
         A finding that is found again counts anew.
         """
@@ -143,7 +144,7 @@ class Policy:
 
 
 def evaluate_policy(policy: Policy, record: QuarantineRecord, now: float) -> PolicyResult:
-    """What the policy requires of a node. Of one that leaves as planned, or has left, it requires nothing."""
+    """What the policy requires of a node; nothing if the node leaves as planned, or has left."""
     if record.leaving is not None or record.evidence.has_left:
         return PolicyResult()
     findings = standing_findings(record, now)
@@ -160,7 +161,7 @@ def evaluate_policy(policy: Policy, record: QuarantineRecord, now: float) -> Pol
 
 
 def _since_released(finding: StandingFinding, ignored_before: float, times: Sequence[float]) -> StandingFinding:
-    """What is left of a finding when nothing counts that was found before a person released the node untested."""
+    """The finding without the runs from before a person released the node untested."""
     if finding.since > ignored_before:
         return finding
     is_once = finding.proof is Proof.TWICE and len(times) < 2
@@ -168,9 +169,9 @@ def _since_released(finding: StandingFinding, ignored_before: float, times: Sequ
 
 
 def standing_findings(record: QuarantineRecord, now: float) -> tuple[StandingFinding, ...]:
-    """What stands against a node, its silence included.
+    """The findings that stand against a node, its silence included.
 
-    A silence that a person ignored is over only when the node is heard.
+    A silence that a person released is over only when the node is heard.
     """
     evidence = record.evidence
     if evidence.lost_at is None or evidence.lost_at <= record.decision.ignored_before:
@@ -191,13 +192,13 @@ def standing_findings(record: QuarantineRecord, now: float) -> tuple[StandingFin
 
 
 def newly_spared(policy: Policy, before: QuarantineRecord, after: QuarantineRecord, now: float) -> tuple[str, ...]:
-    """Which errors are new among what stands against a node and never drain it, and why."""
+    """Which errors against a node are new and never drain it, and why."""
     known = {finding.key for finding in standing_findings(before, now)}
-    return policy.not_draining(it for it in standing_findings(after, now) if it.key not in known)
+    return policy.not_draining(finding for finding in standing_findings(after, now) if finding.key not in known)
 
 
 def times_after(before: Iterable[FindingTimes], findings: Iterable[StandingFinding]) -> tuple[FindingTimes, ...]:
-    """The times with those of these findings. The times of a finding that stands no more are kept."""
+    """The times with those of these findings. The times of a finding that no longer stands are kept."""
     known = {seen.key: seen for seen in before}
     for finding in findings:
         old = known.get(finding.key)
@@ -210,12 +211,19 @@ def times_after(before: Iterable[FindingTimes], findings: Iterable[StandingFindi
 
 
 def why_spared(row: Row | None) -> str:
-    """Why what this row decides about drains no node; None: no row does."""
-    return "no row is about it" if row is None else f"row {row.name} keeps nodes in service"
+    """Why a finding that this row matches does not drain the node; None: no row matches."""
+    return "no policy row" if row is None else f"policy row {row.name} does not drain"
+
+
+def _spared_text(finding: StandingFinding, row: Row | None) -> str:
+    place = "no policy row" if row is None else f"policy row {row.name}"
+    if finding.code == LOST:
+        return f"Agent silent; policy does not drain for this ({place})"
+    return f"{cause_label(finding.cause)} does not require draining ({place})"
 
 
 def _drains_again(finding: StandingFinding, row: Row) -> str:
-    again = f"when {finding.check} reports it again, muster drains the node again (row {row.name})"
+    again = f"when {finding.check} reports it again, muster drains the node again (policy row {row.name})"
     return f"{finding.as_cause.short} still stands: {again}"
 
 
@@ -228,7 +236,7 @@ def _causes(findings: Iterable[StandingFinding]) -> tuple[Cause, ...]:
 
 
 def _requirement(counting: Sequence[_Match], now: float) -> Requirement:
-    """The requirement of the rows that count, the one that weighs most first; proven ones go before the others."""
+    """The requirement of the rows that count. `counting` has the proven ones first, then the most urgent."""
     proven = [match for match in counting if match.is_proven(now)]
     weighing = proven or counting
     first = weighing[0]
@@ -244,7 +252,7 @@ def _requirement(counting: Sequence[_Match], now: float) -> Requirement:
 
 
 def _upcoming(matches: Iterable[_Match], now: float) -> UpcomingRequirement | None:
-    """What will be required first when time passes and nothing else happens; None when nothing will be."""
+    """What will be required first if time passes and nothing else happens; None if nothing will be."""
     coming = (match for match in matches if now < match.begins_at < match.ends_at)
     first = min(coming, key=lambda match: (match.begins_at, match.rank), default=None)
     if first is None:
@@ -253,7 +261,7 @@ def _upcoming(matches: Iterable[_Match], now: float) -> UpcomingRequirement | No
 
 
 def _match(row: Row, finding: StandingFinding, found_at: Sequence[float]) -> _Match:
-    """Ends as it begins where runs have not found the finding as often as the row wants."""
+    """What a row makes of a finding; it ends as it begins if runs did not find it as often as the row wants."""
     begins_at, ends_at = finding.since + row.after_s, _NEVER
     if row.within_s is not None:
         ends_at = found_at[-row.repeats] + row.within_s if len(found_at) >= row.repeats else begins_at

@@ -1,9 +1,9 @@
 """Tests of a node: which is next, what an answer means, when the next round is; and second opinions.
 
 A round runs one test after the other: the tests of the settings, then the checks that found what the node was cordoned
-for, then the checks that it runs by itself, then a sweep with healthy partners where the settings want one. A node must
-pass so many rounds in a row. A FAIL ends probation. An UNKNOWN, or a wanted test that was SKIPPED, only makes the round
-not count; the pauses double up to an hour, since the node may be at work for hours or wait for its repair.
+for, then the checks that it runs by itself, then a sweep with healthy partners if the settings have one. A node must
+pass several rounds in a row. A FAIL ends probation. If a test is UNKNOWN, or a wanted test was SKIPPED, the round does
+not count. Then the pauses double up to an hour, since the node may be busy for hours or wait for its repair.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, 
 from muster_coordinator.quarantine.desired import Rules
 
 LONGEST_PAUSE_S = 3600.0
-"""Rounds that bring a node no further come ever more rarely."""
+"""Longest pause between rounds that do not count."""
 
 LONGEST_SILENCE_S = 1800.0
-"""A second opinion that has not come is asked for ever more rarely: the node may be busy.
+"""Longest wait before a second opinion that did not report is started again: the node may be busy.
 
 A sweep that could not tell is started again so long after its end.
 """
@@ -29,7 +29,7 @@ NewId = Callable[[str], Name]
 
 
 class Tested(NamedTuple):
-    """A record after its tests were looked at, what is to be done, and when to look again."""
+    """A record after its tests were evaluated, the commands that follow, and when to look again."""
 
     record: QuarantineRecord
     commands: tuple[Command, ...] = ()
@@ -48,13 +48,13 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
     return is_new or record.state is ServiceState.PROBATION
 
 
-def go_on(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
-    """Goes on with the tests: gives up what is overdue, waits for the next round, or starts the next test."""
+def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
+    """Continues the tests: gives up an overdue one, waits for the next round, or starts the next test."""
     probation = record.decision.probation or Probation(begun=now)
     commands: tuple[Command, ...] = ()
     if probation.test is not None and (_is_due(probation.overdue_at, now) or not record.is_online):
         probation = _between_rounds(
-            probation, now, rules, trouble="the last test has said nothing", passed=probation.passed
+            probation, now, rules, trouble="the last test did not report", passed=probation.passed
         )
     is_between_rounds = probation.test is None and now < probation.next_at
     wants_more = probation.passed < rules.rounds(record.state) or _is_in_doubt(record)
@@ -69,7 +69,7 @@ def _start_next(
     record: QuarantineRecord, probation: Probation, rules: Rules, new_id: NewId, now: float
 ) -> tuple[Probation, tuple[Command, ...]]:
     waiting = probation.waiting or _tests_of(record, rules)
-    if not waiting:  # there is nothing that it could be tested with
+    if not waiting:  # no check can test it
         return probation.model_copy(update={"passed": rules.rounds(record.state)}), ()
     test, name = waiting[0], new_id("p")
     overdue_at = _overdue_at(record, test.check, now)
@@ -90,13 +90,13 @@ def _tests_of(record: QuarantineRecord, rules: Rules) -> tuple[ProbationTest, ..
 
 
 def _is_in_doubt(record: QuarantineRecord) -> bool:
-    """Whether something keeps a node from work that passed its tests: further tests show when that is over."""
+    """Whether a node that passed its tests still may not return: further tests show when that is over."""
     is_unfit = record.state is ServiceState.ACCEPTING and not record.evidence.is_fit
     return record.decision.requirement is not None or is_unfit
 
 
 def after_answer(record: QuarantineRecord, verdict: Verdict, rules: Rules, now: float) -> Tested:
-    """The record after the test that was under way said this; a FAIL in PROBATION ends it before this is asked."""
+    """The record after the running test reported this verdict; the caller ends PROBATION on a FAIL before."""
     before = record.decision.probation
     if before is None:
         return Tested(record)
@@ -112,10 +112,10 @@ def after_answer(record: QuarantineRecord, verdict: Verdict, rules: Rules, now: 
 def _after_verdict(probation: Probation, verdict: Verdict, rules: Rules, rounds: int, now: float) -> Probation:
     test, *later = probation.waiting
     if verdict is Verdict.FAIL or (verdict not in PASSED and (test.strict or verdict is Verdict.UNKNOWN)):
-        return _between_rounds(probation, now, rules, trouble=f"{test.check} said {verdict}", passed=0)
+        return _between_rounds(probation, now, rules, trouble=f"{test.check} reported {verdict}", passed=0)
     if later:
         return probation.model_copy(update={"waiting": tuple(later), "test": None})
-    trouble = "" if probation.passed < rounds else "it has passed all its tests, and still something stands against it"
+    trouble = "" if probation.passed < rounds else "all tests passed, but not all faults have cleared"
     return _between_rounds(probation, now, rules, trouble=trouble, passed=probation.passed + 1)
 
 
@@ -136,9 +136,9 @@ def _between_rounds(probation: Probation, now: float, rules: Rules, *, trouble: 
 
 
 def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
-    """Has each check that must find its finding once more run again: once for each run, and again when it said nothing.
+    """Starts each check whose finding must be confirmed: once for each run, and again when it did not report.
 
-    Nobody can be asked to find again that a node is silent.
+    No check can confirm that a node is silent.
     """
     requirement = record.decision.requirement
     is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.hands_off is None
@@ -155,7 +155,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
         if _may_ask(record, check, run, now):
             opinion = _next_opinion(record, opinion, check, run, new_id("o"), now=now)
             record = record.deciding(second_opinions={**opinions, check: opinion})
-            text = f"{check} is asked to find it again"
+            text = f"{check} runs again as a second opinion"
             commands.append(Note(node=record.node, about="second_opinion", text=text, cause=run))
             commands.append(_start(record, opinion.test, ProbationTest(check=check), rules))
         if opinion is not None and opinion.again_at is not None:
@@ -167,11 +167,11 @@ _IN_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.IN_SERVICE, Servic
 
 
 def _may_ask(record: QuarantineRecord, check: str, run: str, now: float) -> bool:
-    """Whether a second opinion about a run may be asked for now.
+    """Whether a second opinion about a run may start now.
 
-    A run of the node alone may, about each run that found something. A sweep takes the time of others: a node that
-    finds something new with every run would keep them all busy. So one sweep runs at a time, and the next only after a
-    while.
+    A check of the node alone may start after each run that found something. A sweep takes the time of other nodes, and
+    a node that finds something new with every run would keep them all busy. So only one sweep runs at a time, and the
+    next starts only after a while.
     """
     opinions = record.decision.second_opinions
     opinion = opinions.get(check)
@@ -193,12 +193,12 @@ def _next_opinion(
 
 
 def after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: float) -> Tested:
-    """The record after a second opinion ended. What it found again comes as evidence."""
+    """The record after a second opinion ended. A confirmed finding arrives as evidence."""
     opinions = record.decision.second_opinions
     check, opinion = next((check, opinion) for check, opinion in opinions.items() if opinion.test == test)
     notes: tuple[Command, ...] = ()
     if verdict is not Verdict.FAIL:
-        text = f"{check} has not found it again: {verdict}"
+        text = f"{check} did not confirm it: {verdict}"
         notes = (Note(node=record.node, about="second_opinion", text=text, cause=test),)
     again_at = now + LONGEST_SILENCE_S if opinion.again_at is None else opinion.again_at
     answered = opinion.model_copy(update={"again_at": again_at})
@@ -222,7 +222,7 @@ def _start(record: QuarantineRecord, name: Name, test: ProbationTest, rules: Rul
 
 
 def _overdue_at(record: QuarantineRecord, check: str, now: float) -> float | None:
-    """Until when a node that is asked for this check now must have said something; None for a sweep."""
+    """When a run of this check that starts now is overdue; None for a sweep."""
     silent_after_s = record.evidence.silent_after_s.get(check)
     return None if silent_after_s is None else now + silent_after_s
 

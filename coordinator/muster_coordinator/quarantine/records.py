@@ -1,8 +1,8 @@
 """All records, with the indexes that follow from them.
 
-No index holds a decision. Each is a function of the records, so losing one costs a rebuild and nothing else: the census
-(how many nodes are away), the nodes that wait to be cordoned (the worst first), the nodes that share a cause, and when
-which node is to be looked at again.
+No index holds a decision. Each is a function of the records and can be rebuilt from them: the census (how many nodes
+are away), the nodes that wait to be cordoned (the worst first), the nodes that share a cause, and when to look at which
+node again.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.quarantine.budget import Census
 
 Rank = tuple[int, float, str]
-"""Sorts nodes that wait: the worst first, then the one for which it was required first, then by name."""
+"""Sorts waiting nodes: the most urgent first, then the one for which draining was required first, then by name."""
 
 
 def rank(record: QuarantineRecord) -> Rank:
@@ -39,7 +39,7 @@ class Records:
         self._changed: dict[str, None] = {}
 
     def known(self, node: str) -> QuarantineRecord:
-        """The record of a node that somebody named; Refused when there is none."""
+        """The record of a node by its name; Refused when there is none."""
         if node not in self.by_node:
             raise Refused(unknown("node", node, self.by_node))
         return self.by_node[node]
@@ -51,7 +51,7 @@ class Records:
         self._changed.clear()
 
     def put(self, record: QuarantineRecord) -> QuarantineRecord:
-        """Takes a record in place of what it was."""
+        """Replaces a node's record."""
         before = self.by_node.get(record.node)
         if before is record or before == record:
             return record
@@ -71,7 +71,7 @@ class Records:
         self.version += 1
 
     def take_changed(self) -> list[QuarantineRecord]:
-        """The records that changed since this was asked last."""
+        """The records that changed since the last call."""
         nodes, self._changed = self._changed, {}
         return [self.by_node[node] for node in nodes]
 
@@ -81,11 +81,11 @@ class Records:
         return len(self._waiting)
 
     def in_order(self) -> Iterator[QuarantineRecord]:
-        """The nodes that wait to be cordoned, the first to go first; they may change meanwhile."""
+        """The nodes that wait to be cordoned, in their order; they may change meanwhile."""
         return (self.by_node[node] for *_, node in tuple(self._waiting))
 
     def before(self, record: QuarantineRecord) -> Iterator[QuarantineRecord]:
-        """The nodes that wait and go before this one."""
+        """The waiting nodes that go before this one."""
         end = bisect_left(self._waiting, rank(record))
         return (self.by_node[node] for *_, node in self._waiting[:end])
 
@@ -94,18 +94,18 @@ class Records:
         return self.nodes_by_cause.get(cause, {})
 
     def look_at(self, node: str, moment: float | None) -> None:
-        """Has a node looked at again at this moment, if not before."""
+        """Schedules a look at a node for this moment, unless there is an earlier one."""
         if moment is not None and moment < self._look_at.get(node, float("inf")):
             self._look_at[node] = moment
             heapq.heappush(self._deadlines, (moment, node))
 
     @property
     def next_deadline(self) -> float | None:
-        """When some node is to be looked at, at the earliest; None when none is."""
+        """The earliest scheduled look; None when there is none."""
         return self._deadlines[0][0] if self._deadlines else None
 
     def take_due(self, now: float) -> list[str]:
-        """The nodes that are to be looked at now, by name. A deadline that an earlier one replaced is dropped."""
+        """The nodes whose scheduled look is due, by name. A deadline that an earlier one replaced is dropped."""
         due = []
         while self._deadlines and self._deadlines[0][0] <= now:
             moment, node = heapq.heappop(self._deadlines)

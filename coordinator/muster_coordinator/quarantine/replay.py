@@ -1,9 +1,9 @@
 """What a policy would have decided: the reconciler, run over what happened in the past.
 
-The replay plays the world around the reconciler, in mode enforce. Every actor obeys at once. A test takes a minute and
-fails while an ERROR of its check stands. A second opinion says nothing by itself: the stored runs are the evidence.
-Between two events time passes in steps that end where time alone may change a decision. Nothing is kept of an event
-but what follows from it, so memory grows with the nodes and the decisions, not with the length of the past.
+The replay plays the world around the reconciler, in mode enforce. Every actor drains and resumes at once. A test takes
+a minute and fails while an ERROR of its check stands. A second opinion never reports: the stored runs are the evidence.
+Between two events time passes in steps that end where time alone may change a decision. Events are not kept, so memory
+grows with the nodes and the decisions, not with the length of the past.
 """
 
 import heapq
@@ -16,7 +16,7 @@ from muster.errors import Refused
 from muster.model import Data, Instant, Name, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model import quarantine_events as events
-from muster_coordinator.model.findings import StandingFinding
+from muster_coordinator.model.findings import StandingFinding, cause_label
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Requirement
 from muster_coordinator.quarantine.policy import Policy, why_spared
 from muster_coordinator.quarantine.reconciler import Reconciler
@@ -31,8 +31,8 @@ TEST_S = 60.0
 class ReplayedKind(StrEnum):
     """What a replay decided.
 
-    DRAINED: the node went out. WAITS: it had to, but was not admitted. ON_HOLD: it had to, but a person held it.
-    RETURNED: it came back to service. FROZEN and UNFROZEN: a mass event began and ended.
+    DRAINED: the node was drained. WAITS: draining was required, but not admitted. ON_HOLD: draining was required, but a
+    person held the node. RETURNED: it returned to service. FROZEN and UNFROZEN: a mass event began and ended.
     """
 
     DRAINED = "DRAINED"
@@ -46,8 +46,7 @@ class ReplayedKind(StrEnum):
 class ReplayedDecision(Data):
     """What a replay decided about a node, or about the fleet (`node` is None), when and why.
 
-    `codes` are the findings that count and `row` is the row of the policy; of a return and of a mass event there are
-    none.
+    `codes` are the findings that count and `row` is the row of the policy; a return and a mass event have none.
     """
 
     at: Instant
@@ -60,7 +59,7 @@ class ReplayedDecision(Data):
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """That the policy required draining, from when on and why."""
+    """The policy required draining: from when on, and why."""
 
     at: float
     requirement: Requirement
@@ -81,7 +80,7 @@ class NodeReplay:
 
     @property
     def spared(self) -> dict[str, str]:
-        """By code, the errors that were found and would not have drained the node, and why not."""
+        """By code, the errors that would not have drained the node, and why not."""
         return {code: reason for code, reason in self._errors.items() if code not in self._acted_on}
 
     def note(self, record: QuarantineRecord, policy: Policy, now: float) -> None:
@@ -103,7 +102,7 @@ def _why_not(policy: Policy, finding: StandingFinding) -> str:
     row = policy.row_of(finding)
     if row is None or not row.takes_out:
         return why_spared(row)
-    return f"row {row.name} had it not often, long or well founded enough"
+    return f"policy row {row.name} wants more repeats, time or proof"
 
 
 class Replay:
@@ -130,7 +129,7 @@ class Replay:
         self._tell(events.Restored(records=tuple(self._seen.values()), transitions=()), since)
 
     def take(self, event: events.Event, at: float) -> None:
-        """Takes in what happened. A request that makes no sense in the replay is passed over."""
+        """Takes in an event. A request that is not valid in the replay is skipped."""
         self.pass_time(at)
         try:
             self._tell(event, at)
@@ -139,7 +138,7 @@ class Replay:
         self._tell(events.TimePassed(), at)
 
     def pass_time(self, until: float) -> None:
-        """Looks again at all times at which decisions may change although nothing happened."""
+        """Lets time pass up to `until`, in steps that end where time alone may change a decision."""
         while (moment := self._next_moment()) is not None and moment <= until:
             self._ticked_at = moment
             while self._tests and self._tests[0][0] <= moment:
@@ -151,7 +150,8 @@ class Replay:
     @property
     def drained(self) -> frozenset[str]:
         """The nodes that were drained at least once."""
-        return frozenset(it.node for it in self.decisions if it.kind is ReplayedKind.DRAINED and it.node is not None)
+        drains = (decision for decision in self.decisions if decision.kind is ReplayedKind.DRAINED)
+        return frozenset(drain.node for drain in drains if drain.node is not None)
 
     def _next_moment(self) -> float | None:
         moments = [self._tests[0][0]] if self._tests else []
@@ -160,7 +160,7 @@ class Replay:
         return max(min(moments), self._ticked_at + TICK_S) if moments else None
 
     def _tell(self, event: events.Event, now: float) -> None:
-        """Has the reconciler handle an event, plays the world's answers, and notes what was decided."""
+        """Has the reconciler handle an event, plays the answers of actors and tests, and notes the decisions."""
         self._now = now
         coming: deque[events.Event] = deque([event])
         while coming:
@@ -170,19 +170,19 @@ class Replay:
                         self._note(record, now)
                     case events.SaveFleetState(state=fleet):
                         self._note_fleet(fleet, now)
-                    case events.DispatchTransition(record=told):
-                        transition = told.transition
+                    case events.DispatchTransition(record=dispatched):
+                        transition = dispatched.transition
                         coming.append(events.AllTold(node=transition.node, transition=transition.id))
                     case events.StartTest(node=node, test=test) if self._is_under_way(node, test):
                         heapq.heappush(self._tests, (now + TEST_S, node, test))
 
     def _is_under_way(self, node: Name, test: Name) -> bool:
-        """Whether this is the test in a node's probation; a second opinion is none, and is never answered."""
+        """Whether this is the test of a node's probation; a second opinion is not, and never reports."""
         probation = self._reconciler.records[node].decision.probation
         return probation is not None and probation.test == test
 
     def _verdict(self, node: Name) -> Verdict:
-        """What the test says that is under way."""
+        """The verdict of the running test."""
         record = self._reconciler.records[node]
         probation = record.decision.probation
         errors = {finding.check for finding in record.evidence.findings if finding.severity is Severity.ERROR}
@@ -221,10 +221,11 @@ class Replay:
         before = {event.cause for event in self._fleet.mass_events}
         self._fleet, standing = fleet, {event.cause: event for event in fleet.mass_events}
         for cause in sorted(standing.keys() - before):
-            because = f"{standing[cause].nodes} nodes have {cause}"
+            because = f"{standing[cause].nodes} nodes report {cause_label(cause)}"
             self._note_freeze(ReplayedKind.FROZEN, because, now)
         for cause in sorted(before - standing.keys()):
-            because = f"a person lifted it: {cause}" if cause in fleet.lifted else f"few nodes still have {cause}"
+            label = cause_label(cause)
+            because = f"a person lifted it: {label}" if cause in fleet.lifted else f"few nodes still report {label}"
             self._note_freeze(ReplayedKind.UNFROZEN, because, now)
 
     def _note_freeze(self, kind: ReplayedKind, because: str, now: float) -> None:
@@ -232,7 +233,7 @@ class Replay:
 
 
 def _decided(before: QuarantineRecord, after: QuarantineRecord) -> ReplayedKind | None:
-    """What was decided about a node between two of its records; of a node that waits, only the beginning counts."""
+    """What was decided about a node between two of its records; a wait counts only when it begins."""
     if after.state in OUT and before.state not in OUT:
         return ReplayedKind.DRAINED
     if before.state in OUT and after.state is ServiceState.IN_SERVICE:

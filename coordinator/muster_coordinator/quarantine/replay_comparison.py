@@ -1,4 +1,4 @@
-"""What was decided in a replay beside what was decided then."""
+"""The decisions of a replay beside those that were made at the time."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,16 +7,16 @@ from muster.model import Data, Instant, Name
 from muster_coordinator.quarantine.replay import ReplayedDecision, ReplayedKind
 
 SAME_S = 3600.0
-"""A drain of then and a decision of the replay about the same node are the same when they are at most so far apart.
+"""A real drain and a decision of the replay about the same node are the same if they are at most so far apart.
 
-They are never exact: then a report could be late, and draining could wait for a second opinion.
+Their times always differ: at the time a report could be late, and draining could wait for a second opinion.
 """
 
 _ABOUT_DRAINING = frozenset({ReplayedKind.DRAINED, ReplayedKind.WAITS, ReplayedKind.ON_HOLD})
 
 
 class DrainThen(Data):
-    """A drain as it was decided then; `dry_run` means that no actor did it."""
+    """A drain as it was decided at the time; `dry_run` means that no actor carried it out."""
 
     at: Instant
     node: Name
@@ -26,7 +26,7 @@ class DrainThen(Data):
 
 
 class Compared(Data):
-    """A decision of the replay, a drain of then, or both where they are the same."""
+    """A decision of the replay, a real drain, or both if they are the same."""
 
     at: Instant
     node: Name | None
@@ -44,9 +44,9 @@ class Compared(Data):
 
 
 def compared(decisions: Iterable[ReplayedDecision], drains: Iterable[DrainThen]) -> tuple[Compared, ...]:
-    """Both in one list by time. Each drain of then goes with the nearest decision about its node that has none yet.
+    """Both in one list by time. Each real drain goes with the nearest decision about its node that has none yet.
 
-    Drains look for a drain first, so that a node that waited and then went is told once as drained.
+    Real drains are matched with replayed drains first: a node that waited and was then drained is listed once.
     """
     by_node: defaultdict[Name, list[DrainThen]] = defaultdict(list)
     for drain in drains:
@@ -60,8 +60,8 @@ def compared(decisions: Iterable[ReplayedDecision], drains: Iterable[DrainThen])
             if (drain_then := _nearest(by_node[decision.node], decision.at)) is not None:
                 by_node[decision.node].remove(drain_then)
                 then[number] = drain_then
-    rows = [Compared(at=it.at, node=it.node, replayed=it, then=then.get(n)) for n, it in enumerate(decided)]
-    rows += [Compared(at=it.at, node=it.node, then=it) for left in by_node.values() for it in left]
+    rows = [Compared(at=one.at, node=one.node, replayed=one, then=then.get(n)) for n, one in enumerate(decided)]
+    rows += [Compared(at=drain.at, node=drain.node, then=drain) for left in by_node.values() for drain in left]
     return tuple(sorted(rows, key=lambda row: (row.at, row.node or "")))
 
 

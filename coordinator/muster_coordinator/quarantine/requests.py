@@ -1,4 +1,4 @@
-"""What people ask for: hold, release, forget, and lifting the freeze of a mass event."""
+"""Requests of people: hold, release, forget, and lifting the freeze of a mass event."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from muster_coordinator.quarantine.membership import forgotten
 
 
 class Granted(NamedTuple):
-    """What a request makes of a node's record: its story's note, and the step that it takes at once."""
+    """The record after a request, the entry of its story, and the step that the node takes at once."""
 
     record: QuarantineRecord
     about: str
@@ -24,7 +24,7 @@ class Granted(NamedTuple):
 def grant(
     record: QuarantineRecord, event: HoldRequested | ReleaseRequested | NodeForgotten, rules: Rules, now: float
 ) -> Granted:
-    """What comes of a request about one node; Refused when it is not valid."""
+    """Grants a request about one node; Refused when it is not valid."""
     match event:
         case HoldRequested():
             return hold(record, event, now)
@@ -37,15 +37,16 @@ def grant(
 def hold(record: QuarantineRecord, event: HoldRequested, now: float) -> Granted:
     """Leaves a node as it is until it is released."""
     held = record.deciding(hold=Hold(by=event.by, reason=event.reason, at=now))
-    return Granted(held, "held", f"held as it is by {event.by}: {event.reason}")
+    return Granted(held, "held", f"held by {event.by}: {event.reason}")
 
 
 def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now: float) -> Granted:
-    """Ends a hold, and lets a node come back: when it passed its tests, or at once when `untested`."""
+    """Ends a hold, and returns a node to service: when it passed its tests, or at once when `untested`."""
     step = Step.RETURN if event.untested else Step.RETEST
     has_left, is_held = record.evidence.has_left, record.decision.hold is not None
     if has_left and not is_held:
-        raise Refused(f"{record.node} has left the fleet: who comes under its name proves itself, or forget it")
+        forget = f"or run `muster node forget {record.node}`"
+        raise Refused(f"{record.node} has left the fleet: a node that joins under its name is tested first, {forget}")
     has_arrow = (record.state, step) in ARROWS and not has_left
     moves = has_arrow and (rules.decides or event.untested)
     if not is_held and not moves:
@@ -53,29 +54,28 @@ def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now
     ignored_before = now if event.untested else record.decision.ignored_before
     released = record.deciding(hold=None, ignored_before=ignored_before)
     text = f"released by {event.by}: {event.reason}"
-    reason = f"{event.by} has released it: {event.reason}"
-    return Granted(released, "released", text, step if moves else None, reason)
+    return Granted(released, "released", text, step if moves else None, reason=text)
 
 
 def forget(record: QuarantineRecord, event: NodeForgotten, now: float) -> Granted:
-    """Takes a silent node as one that has left for good."""
+    """Removes a silent node from the fleet for good."""
     if record.is_online:
-        raise Refused(f"{event.node} is there: stop its agent first, or hold it to keep muster's hands off it")
+        raise Refused(f"{event.node} is online: stop its agent first, or hold the node so that muster leaves it alone")
     return Granted(forgotten(record, now), "forgotten", f"forgotten by {event.by}: {event.reason}")
 
 
 def lift(fleet: FleetState) -> FleetState:
     """The fleet's state without the mass events that stand."""
     if not fleet.mass_events:
-        raise Refused("nothing is frozen: nodes are taken out as the budget lets them")
+        raise Refused("nothing is frozen: there is no mass event")
     return lifted(fleet)
 
 
 def _nothing_to_release(record: QuarantineRecord) -> str:
     if record.state is ServiceState.HELD:
-        return f"{record.node} has work still, and only waits to go: release it untested to let pass what was found"
-    return f"there is nothing to release {record.node} from: it is {record.state} and nobody holds it"
+        return f"{record.node} is still in service: to keep it there in spite of its faults, release it with --untested"
+    return f"nothing to release {record.node} from: it is {record.state}, and there is no hold"
 
 
 def _not_released(record: QuarantineRecord) -> str:
-    return f"who only observes tests nothing: release {record.node} untested, or set another quarantine.mode"
+    return f"in observe mode no node is tested: release {record.node} with --untested, or change quarantine.mode"

@@ -1,4 +1,4 @@
-"""How a node changes its service state: the record, the transition that actors are told, and the node's story."""
+"""How a node changes its service state: its record, the transition for the actors, and its story."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.transitions import Transitions
 
 NewId = Callable[[str], Name]
-"""Makes an id for what is asked for; its first letter says to people what it is."""
+"""Makes an id; its first letter tells people what it is about."""
 
 
 class ServiceStates:
@@ -34,7 +34,7 @@ class ServiceStates:
         return self.records.by_node
 
     def put(self, record: QuarantineRecord) -> QuarantineRecord:
-        """Takes a record. Where no transition counts any more, none is retried."""
+        """Takes a record. If its transition no longer counts, nothing of it is retried."""
         if record.actors.transition is None:
             self.transitions.supersede(record.node)
         return self.records.put(record)
@@ -42,7 +42,7 @@ class ServiceStates:
     def step(
         self, record: QuarantineRecord, step: Step, reason: str, now: float, by: str | None = None
     ) -> list[Command]:
-        """Brings a node to the state that the step leads to, and tells whom that concerns."""
+        """Brings a node to the state that the step leads to, and calls the actors that this concerns."""
         before = record.state
         record = self.put(self._stepped(record, step, now))
         if step is Step.CORDON:
@@ -53,14 +53,15 @@ class ServiceStates:
             commands = [self.story(record, before, reason, now)]
         if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
             record = self.by_node[record.node]
-            text = f"it was out {len(record.decision.cordoned_at)} times: it stays out until somebody releases it"
+            times = f"drained {len(record.decision.cordoned_at)} times"
+            text = f"{times}; stays out until `muster quarantine release {record.node}`"
             commands.append(note(record, "service", text, record.actors.transition))
         return commands
 
     def announce(
         self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
     ) -> list[Command]:
-        """Stores a transition into the node's present state, and tells the actors where the mode lets it."""
+        """Stores a transition into the node's present state, and calls the actors if the mode allows it."""
         requirement = record.decision.requirement
         transition = Transition(
             id=self._new_id("t"),
@@ -90,15 +91,15 @@ class ServiceStates:
         change = f"stays {state}" if before is state else f"{before} to {state}"
         comes_back = state is ServiceState.CORDONED and not needs_person(record.decision.cordoned_at, returning)
         at = retest_at(record, returning)
-        back = f"; it may be tested from {format_instant(at)} on" if comes_back and at > now else ""
+        back = f"; retest after {format_instant(at)} once all faults have cleared" if comes_back and at > now else ""
         return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
 
     def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is what actors were told last."""
+        """Whether this state is the last that actors were told."""
         return self.transitions.is_told(node, state)
 
     def look_at_retry(self, node: str) -> None:
-        """Has a node looked at again when an actor is to be told once more."""
+        """Schedules a look at a node for the next retry of an actor."""
         latest = self.transitions.latest(node)
         if latest is not None and concerns_mode(self.by_node[node], latest, self._rules):
             self.records.look_at(node, latest.next_try)
@@ -125,7 +126,7 @@ class ServiceStates:
         )
 
     def _concerns_actors(self, record: QuarantineRecord, step: Step) -> bool:
-        """Whether actors hear of a step: not of a node that waits for its turn only and goes soon."""
+        """Whether actors are called for a step: not for a node that only waits for its turn and is drained soon."""
         if step is Step.WAIT:
             return self._admission.waits_long(record)
         return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)

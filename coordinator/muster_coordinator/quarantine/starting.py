@@ -1,4 +1,4 @@
-"""What a start changes in stored records: decisions of another mode, interrupted tests, and what waits."""
+"""What a start changes in stored records: decisions of another mode, interrupted tests, and waiting nodes."""
 
 from muster.model import ServiceState
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Wait
@@ -12,11 +12,11 @@ from muster_coordinator.quarantine.probation import after_restart
 from muster_coordinator.quarantine.service_states import ServiceStates, note
 
 PRETENDED = frozenset({ServiceState.HELD, ServiceState.CORDONED, ServiceState.PROBATION})
-"""The states of a dry run that count no more when it is over."""
+"""The states of a dry run that no longer count when it is over."""
 
 
 class Start:
-    """Goes on where the coordinator before this one ended, in the `mode` of now."""
+    """Continues where the last coordinator ended, in the present `mode`."""
 
     def __init__(self, states: ServiceStates, admission: Admission, rules: Rules, mode: str) -> None:
         self._states = states
@@ -25,14 +25,14 @@ class Start:
         self._mode = mode
 
     def restore(self, event: Restored, now: float) -> Folded:
-        """Takes over what is stored. Every node is looked at with the first tick."""
+        """Takes over what is stored. Every node is reconciled with the first tick."""
         self._states.records.restore(event.records)
         self._states.transitions.restore(event.transitions, event.records)
         commands: list[Command] = []
         for record in event.records:
             switched = self._states.put(in_mode(record, self._rules, now))
             if switched.state is not record.state:
-                text = f"{record.state} to {switched.state}: the mode is {self._mode} now"
+                text = f"{record.state} to {switched.state}: mode is {self._mode} now"
                 commands.append(note(record, "service", text))
         self._admission.restore(event.fleet)
         self._admission.catching_up.begin(record.node for record in event.records if not record.evidence.has_left)
@@ -46,17 +46,17 @@ class Start:
         is_ours = concerns_mode(record, latest, self._rules)
         commands = [*self._states.transitions.resume(node)] if is_ours else []
         if shows_outdated_hold(record, self._states.transitions.latest(node), self._rules):
-            reason = "it does not wait for room any more"
+            reason = "it no longer waits to be drained"
             commands += self._states.announce(record, ServiceState.HELD, reason, now)
         self._states.records.look_at(node, now)
         return commands
 
 
 def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRecord:
-    """The record without what was decided in another mode and does not count in this one.
+    """The record without decisions of another mode that do not count in this one.
 
-    When a dry run is over, a node that actors were told in earnest to keep out is still out; all others are in service.
-    Observe mode keeps nobody waiting.
+    When a dry run is over, a node that actors drained in enforce mode is still out; all others are in service. In
+    observe mode no node waits.
     """
     decision = record.decision
     if not rules.decides:
@@ -82,14 +82,14 @@ def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:
 
 
 def resumed(record: QuarantineRecord, rules: Rules) -> QuarantineRecord:
-    """The record at the start. A node that must go waits until its evidence is complete."""
+    """The record at the start. A node that must be drained waits until its evidence is complete."""
     record = after_restart(record)
     waits = rules.decides and record.state not in OUT and must_go(record) and record.decision.waits_for is None
     return record.deciding(waits_for=Wait.CATCHING_UP) if waits else record
 
 
 def shows_outdated_hold(record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules) -> bool:
-    """Whether actors go on showing that a node is HELD, which is not so any more in this mode."""
+    """Whether actors still show that a node is HELD, although it no longer is in this mode."""
     is_shown = record.actors.shows_held and record.state is ServiceState.IN_SERVICE
     if not is_shown or record.evidence.has_left or rules.is_dry:
         return False

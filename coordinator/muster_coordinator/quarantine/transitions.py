@@ -1,4 +1,4 @@
-"""The latest transition of each node: what is stored of it, who is told, and what is retried."""
+"""The latest transition of each node: what is stored, which actors are called, and what is retried."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from muster_coordinator.model.transitions import TransitionRecord
 class Transitions:
     """The latest transition of each node, and earlier ones that actors still answer.
 
-    Outcomes of earlier ones are stored for the history. Nothing of them is retried.
+    Outcomes of earlier ones are stored for the history. Only the latest transition is retried.
     """
 
     def __init__(self) -> None:
@@ -21,20 +21,20 @@ class Transitions:
 
     def restore(self, transitions: Iterable[TransitionRecord], records: Iterable[QuarantineRecord]) -> None:
         """Takes over the transitions that the records name."""
-        by_id = {it.transition.id: it for it in transitions}
+        by_id = {record.transition.id: record for record in transitions}
         named = ((record.node, by_id.get(str(record.actors.transition))) for record in records)
-        self._latest = {node: it for node, it in named if it is not None}
+        self._latest = {node: latest for node, latest in named if latest is not None}
 
     def latest(self, node: str) -> TransitionRecord | None:
         return self._latest.get(node)
 
     def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is what actors were told last."""
+        """Whether this state is the last that actors were told."""
         latest = self._latest.get(node)
         return latest is not None and latest.transition.after is state
 
-    def is_let_in(self, node: str) -> bool:
-        """Whether all actors were told in earnest to let a node in, and none that can cordon failed."""
+    def is_uncordoned(self, node: str) -> bool:
+        """Whether all actors were called in enforce mode to uncordon a node, and none that can cordon failed."""
         latest = self._latest.get(node)
         if latest is None or not latest.told or latest.transition.dry_run or latest.transition.is_out:
             return False
@@ -55,17 +55,18 @@ class Transitions:
             self._superseded[before.transition.id] = before
 
     def erase(self, node: str) -> None:
-        """Forgets a node; outcomes of its transitions are of no interest any more."""
+        """Forgets a node; outcomes of its transitions are no longer stored."""
         self._latest.pop(node, None)
-        self._superseded = {name: it for name, it in self._superseded.items() if it.transition.node != node}
+        kept = (record for record in self._superseded.values() if record.transition.node != node)
+        self._superseded = {record.transition.id: record for record in kept}
 
     def retry(self, node: str, actors: tuple[str, ...]) -> tuple[Command, ...]:
-        """Tells these actors the latest transition again."""
+        """Calls these actors again for the latest transition."""
         record = self._latest[node] = self._latest[node].trying(actors)
         return SaveTransition(record=record), DispatchTransition(record=record, actors=actors)
 
     def resume(self, node: str) -> tuple[Command, ...]:
-        """Goes on where the coordinator before this one was interrupted."""
+        """Continues where the last coordinator was interrupted."""
         record = self._latest[node]
         if not record.told:
             return (DispatchTransition(record=record),)
@@ -73,12 +74,12 @@ class Transitions:
         return self.retry(node, failed) if failed else ()
 
     def known(self, node: str, id: str) -> TransitionRecord | None:
-        """A transition that actors still answer; None when it is long over."""
+        """A transition that actors still answer; None when it is unknown or over."""
         latest = self._latest.get(node)
         return latest if latest is not None and latest.transition.id == id else self._superseded.get(id)
 
     def note_outcome(self, event: ActionEnded, now: float) -> tuple[Command, ...]:
-        """Stores what came of a transition at an actor."""
+        """Stores the outcome of a transition at an actor."""
         outcome = ActionOutcome(
             effect=event.effect,
             detail=event.detail,
@@ -95,7 +96,7 @@ class Transitions:
         return (SaveTransition(record=record),)
 
     def note_told(self, node: str, id: str) -> tuple[Command, ...]:
-        """Stores that all actors were told a transition once."""
+        """Stores that all actors were called once for a transition."""
         latest = self._latest.get(node)
         if latest is not None and latest.transition.id == id:
             record = self._latest[node] = latest.model_copy(update={"told": True})

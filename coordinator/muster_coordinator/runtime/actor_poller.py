@@ -59,11 +59,11 @@ class ActorPoller:
         self._unanswered = 0  # how many times in a row somebody could not answer
 
     async def require_an_actor(self) -> None:
-        """Unavailable, with what every actor says, unless one of them can take nodes out of service."""
+        """Unavailable, with what every actor lacks, unless one of them can drain nodes."""
         self._answered = await self._ask()
         if any(actor.can_cordon for actor in self.actors):
             return
-        problems = [f"{it.name}: {it.problem or f'{it.summary} keeps no work off nodes'}" for it in self.actors]
+        problems = [_why_no_drain(actor) for actor in self.actors]
         raise Unavailable(
             "quarantine.mode = 'enforce' needs an actor that works, and there is none: "
             + ("; ".join(problems) or "enable one, for example plugins.kubernetes.actor.enabled = true")
@@ -124,6 +124,12 @@ class ActorPoller:
         while some := tuple(islice(seen, AT_ONCE)):
             await self._take(some)
             await asyncio.sleep(0)
+
+
+def _why_no_drain(actor: ActorView) -> str:
+    if actor.problem is not None:
+        return f"{actor.name}: {actor.problem}"
+    return f"{actor.name} only notifies ({actor.summary}); enable slurm or kubernetes to drain"
 
 
 def _is_kept_out(node: SchedulerNode) -> bool:

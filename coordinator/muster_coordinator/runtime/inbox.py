@@ -14,10 +14,10 @@ import aiomqtt
 from paho.mqtt.client import MQTTMessage
 
 from muster.wire.topics import FROM_NODE, NodeTopic
-from muster_coordinator.runtime.allowance import Allowances
 from muster_coordinator.runtime.bursts import read_in_bursts
 from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox
 from muster_coordinator.runtime.muting import MuteList
+from muster_coordinator.runtime.rate_limits import Allowances
 
 MOST = 5_000
 """While so many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""

@@ -28,9 +28,9 @@ from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import AgentMisbehaved, Event, PublishReferences, SendAck, SendCommand
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.runtime.allowance import Allowances
 from muster_coordinator.runtime.inbox import Inbox
 from muster_coordinator.runtime.muting import MuteList, subscriptions
+from muster_coordinator.runtime.rate_limits import Allowances
 
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15

@@ -63,12 +63,13 @@ class Database:
         self.engine = engine
         self.unread = Unread()
         self._lock = lock
+        self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction; WriteFailed when the database refuses it."""
         try:
-            async with _connected(self.engine) as connection, connection.begin():
+            async with self._connected() as connection, connection.begin():
                 yield connection
         except _OUR_MISTAKES:
             raise
@@ -79,7 +80,7 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection to read with; Unreadable when the database cannot be read."""
         try:
-            async with _connected(self.engine) as connection:
+            async with self._connected() as connection:
                 yield connection
         except _OUR_MISTAKES:
             raise
@@ -87,25 +88,31 @@ class Database:
             raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
 
     async def close(self) -> None:
+        """Closes all connections, also those that are on their way back to the pool: it closes only what it has."""
+        if self._closing:
+            await asyncio.wait(self._closing)
         await self.engine.dispose()
         if self._lock is not None:
             os.close(self._lock)
 
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+        """A connection from the pool. Being cancelled interrupts neither its opening nor its closing.
 
-@asynccontextmanager
-async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """A connection from the pool. Being cancelled interrupts neither its opening nor its closing.
-
-    The pool may have to open the file first, which aiosqlite does in a thread. A task that is cancelled meanwhile, such
-    as at the coordinator's end, would leave the file open: aiosqlite forgets what the thread gives it afterwards.
-    """
-    connection = engine.connect()
-    opening = asyncio.ensure_future(connection.start())
-    try:
-        await asyncio.shield(opening)
-        yield connection
-    finally:
-        await asyncio.shield(asyncio.ensure_future(_closed(connection, opening)))
+        The pool may have to open the file first, which aiosqlite does in a thread. A task that is cancelled meanwhile,
+        such as at the coordinator's end, would leave the file open: aiosqlite forgets what the thread gives it
+        afterwards.
+        """
+        connection = self.engine.connect()
+        opening = asyncio.ensure_future(connection.start())
+        try:
+            await asyncio.shield(opening)
+            yield connection
+        finally:
+            closing = asyncio.create_task(_closed(connection, opening))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            await asyncio.shield(closing)
 
 
 async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConnection]) -> None:

@@ -24,7 +24,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import StoryEntry, read_node
 from muster_coordinator.model.quarantine_events import DECIDED, Decided, EraseNode
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
@@ -150,7 +150,7 @@ class Store:
             if erased:  # last: what was saved in the same batch may have been taken back
                 await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 
-    async def saved(self) -> Saved:
+    async def saved(self) -> StoredFleet:
         """What the fleet starts from."""
         async with self._database.reading() as connection:
             nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
@@ -164,7 +164,7 @@ class Store:
             records = await read_records(connection)
             transitions = await read_latest_transitions(connection)
             fleet_state = await read_fleet_state(connection)
-        return Saved(
+        return StoredFleet(
             nodes=read_rows("nodes", nodes, read_node),
             runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
             streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},

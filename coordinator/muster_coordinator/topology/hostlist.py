@@ -1,4 +1,7 @@
-"""Lists of names as Slurm writes them: `node-[001-032,040],login1`."""
+"""Lists of names as Slurm writes them: `node-[001-032,040],login1`.
+
+Written by hand, because the library for it, python-hostlist, has a licence (GPL) that would become muster's.
+"""
 
 import itertools
 import math

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster_coordinator.topology.hostlist import expand
-from muster_coordinator.topology.term import KEYS, LABEL, STATES, Candidate, Term, is_pattern
+from muster_coordinator.topology.selection_term import KEYS, LABEL, STATES, Candidate, Term, is_pattern
 
 EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"
 

@@ -20,7 +20,7 @@ _NAMED = {Proof.LOCALISED: "convictions by sweeps", Proof.COMPARED: "comparisons
 
 def policy_lines(policy: Policy, shadowed: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """The rows in effect, in the order in which they are asked; `shadowed`: who takes all from a row."""
-    yield "The first row that matches a finding decides; what none matches takes no node out of service."
+    yield "The first row that matches a finding decides. A finding that no row matches does not drain the node."
     for number, row in enumerate(policy.rows, 1):
         if row.name in shadowed:
             yield f"{number:3}. {row.name}: never decides: row {shadowed[row.name]} before it takes all that it matches"

@@ -1,13 +1,15 @@
-"""Who is out of service and why, as text for people."""
+"""Which nodes are out of service and why, as text for people. Times are in UTC, with local time beside it."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from muster.alarm import Alarm
-from muster.model import Action, ServiceState, format_instant
+from muster.instants import instant_text
+from muster.model import Action, ServiceState
 from muster.table import table
 from muster.terminal import in_one_line
-from muster.transition import Cause, Effect, describe_causes
+from muster.transition import Cause, Effect, Mark, describe_causes
+from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import OUT, Probation, Requirement
 from muster_coordinator.model.quarantine_events import (
     Asked,
@@ -23,154 +25,164 @@ from muster_coordinator.model.transitions import ActorOutcome
 DRY_RUN = " (dry run)"
 
 _MODES = {
-    "observe": "nothing is taken out of service, and no actor is told of anything",
-    "dry-run": "decisions are made and shown, and no actor does anything",
-    "enforce": "nodes are taken out of service and brought back",
+    "observe": "no node is drained, and no actor is called",
+    "dry-run": "decisions are made and shown, and actors change nothing",
+    "enforce": "faulty nodes are drained and returned to service",
 }
 
-_UNHEARD = "kept out of work, and no agent reports from there: {}; see that it runs there, under this name"
+_UNHEARD = "drained, and no agent reports from there: {}; check that the agent runs there, under this name"
 
 _NEAR = 1
-"""So many nodes of a failure domain may still go when it is worth a line."""
+"""A failure domain gets a line when at most this many more of its nodes may be drained."""
 
 
 def state(service: ServiceState, dry_run: bool) -> str:
-    """A service state, and whether it is only pretended."""
+    """A service state, with a mark if it is that of a dry run."""
     return f"{service}{DRY_RUN if dry_run else ''}"
 
 
 def case_table(cases: Iterable[CaseView]) -> str:
-    """A line for every case, and below it what the actors have not done."""
+    """A line for every case, and below it the actors that did nothing."""
     cases = list(cases)
-    rows = ((it.node, state(it.state, it.dry_run), format_instant(it.since), _one_line(why(it)) or "-") for it in cases)
-    head, *lines = table(("NODE", "STATE", "SINCE", "WHY"), rows).splitlines()
+    head, *lines = table(("NODE", "STATE", "SINCE", "WHY"), map(_case_row, cases)).splitlines()
     below = (list(not_done(case)) for case in cases)
     return "\n".join([head, *_interleaved(lines, below)])
 
 
+def _case_row(case: CaseView) -> tuple[str, ...]:
+    return case.node, state(case.state, case.dry_run), instant_text(case.since), _one_line(why(case)) or "-"
+
+
 def why(case: CaseView) -> Iterator[str]:
-    """Why a node is where it is, what keeps it there and what comes next, the weightiest first."""
+    """Why a node is in its state, what keeps it there and what comes next, the most important first."""
     if case.hands_off is not None:
         yield case.hands_off
     yield from _found(case)
     if case.prospect is not None:
-        yield case.prospect.text
+        yield case.prospect.text(instant_text(case.prospect.at))
     if case.held_because:
-        is_new = case.state is ServiceState.ACCEPTING
-        yield f"it {'is not taken out' if is_new else 'stays in service'} for now: {case.held_because}"
+        yield case.held_because
     yield from _whereabouts(case)
     yield from case.spared
     if case.will_drain_again:
         yield from case.will_drain_again
-        yield "to prevent that, hold the node or add a policy row"
+        yield "To prevent that, hold the node or add a policy row"
     yield from _what_comes_next(case)
 
 
 def _found(case: CaseView) -> Iterator[str]:
-    """What was found, and what it was drained for where that is something else."""
+    """What was found, and what the node was drained for if that is something else."""
     is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
     if case.causes and not is_for_causes:
-        yield f"drained for {describe_causes(case.causes, Action.NONE)}"
+        yield f"Drained for {describe_causes(case.causes, Action.NONE)}"
     if case.demand is not None:
-        yield _asked(case.demand, case.causes if is_for_causes else ())
+        yield _required(case.demand, case.causes if is_for_causes else ())
 
 
 def _whereabouts(case: CaseView) -> Iterator[str]:
-    """Why it gives no capacity although muster did not drain it."""
+    """Why the node gives no capacity although muster did not drain it."""
     if case.kept_off:
-        yield f"work is kept off it ({'; '.join(case.kept_off)})"
+        yield f"Others keep work off it ({'; '.join(case.kept_off)})"
     if case.leaving is not None:
-        yield f"it is leaving: {case.leaving}"
+        yield f"Leaving: {case.leaving}"
     if case.lost_at is not None:
-        yield f"silent since {format_instant(case.lost_at)}"
+        yield f"Silent since {instant_text(case.lost_at)}"
     if case.gone:
-        yield "it has left the fleet"
+        yield "Left the fleet"
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:
     is_new = case.state is ServiceState.ACCEPTING and case.demand is None
     if is_new and case.unfit_because:
-        yield f"not accepted: {case.unfit_because}"
+        yield f"Not accepted: {case.unfit_because}"
     if case.needs_person:
-        yield f"it stays out until somebody releases it: {case.needs_person}"
+        yield f"Stays out until `muster quarantine release {case.node}`: {case.needs_person}"
     elif case.trial is not None:
         yield _progress(case.trial, case.rounds)
     elif is_new and not case.unfit_because:
-        yield "new, and not accepted yet"
+        yield "New, not accepted yet"
     elif case.back_at is not None:
-        yield _coming_back(case, format_instant(case.back_at))
+        yield _retest(case, instant_text(case.back_at))
     elif case.state is ServiceState.IN_SERVICE and case.closed_as is not None:
-        yield "not every actor has let it in again"
+        yield f"Waiting for {_not_resumed(case)} to resume the node"
 
 
-def _coming_back(case: CaseView, when: str) -> str:
+def _retest(case: CaseView, when: str) -> str:
     if case.demand is not None and case.may_return is None:
-        return f"it may be tested from {when} on, when nothing stands against it any more"
-    return f"waits to be tested, from {when} on: {case.may_return or 'nothing stands against it any more'}"
+        return f"Retest after {when} once all faults have cleared"
+    return f"Retest after {when}: {case.may_return or 'all faults have cleared'}"
 
 
-def _asked(demand: Requirement, causes: Sequence[Cause]) -> str:
-    """What the policy requires, with the worst first; a case of an earlier version has only codes."""
+def _not_resumed(case: CaseView) -> str:
+    """The actors that have still to resume a node in service: they failed, or have not answered yet."""
+    failed = (
+        actor for actor, outcome in case.outcomes.items() if outcome.effect is Effect.FAILED and not outcome.only_tells
+    )
+    silent = (actor for actor, seen in case.views.items() if seen.mark is Mark.OURS and actor not in case.outcomes)
+    return " and ".join([*failed, *silent]) or "all actors"
+
+
+def _required(demand: Requirement, causes: Sequence[Cause]) -> str:
+    """What the policy requires, the worst first; a case of an earlier version has only codes."""
     found = describe_causes(causes, demand.action) if causes else ", ".join(demand.codes)
-    proof = "" if demand.is_proven else f"; not proven before {', '.join(demand.unproven)} has found it once more"
-    return f"{found} (row {demand.row}){proof}"
+    proof = "" if demand.is_proven else f"; not drained before {', '.join(demand.unproven)} finds it again"
+    return f"{found} (policy row {demand.row}){proof}"
 
 
 def _progress(trial: Probation, wanted: int) -> str:
-    rounds = f"tests: {min(trial.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
+    rounds = f"Tests: {min(trial.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
     if trial.test is not None:
         check, *later = (test.check for test in trial.waiting)
-        return f"{rounds}, {check} under way{', then ' + ', '.join(later) if later else ''}"
-    trouble = f", the last did not count: {trial.trouble}" if trial.trouble else ""
-    return f"{rounds}{trouble}, the next at {format_instant(trial.next_at)}" if trial.next_at else rounds + trouble
+        return f"{rounds}, {check} runs now{', then ' + ', '.join(later) if later else ''}"
+    trouble = f", the last one did not count: {trial.trouble}" if trial.trouble else ""
+    return f"{rounds}{trouble}, next one at {instant_text(trial.next_at)}" if trial.next_at else rounds + trouble
 
 
 def not_done(case: CaseView) -> Iterator[str]:
-    """The actors that have failed, and if none keeps work off a node that is out, those that have left it as it is."""
+    """The actors that failed, and if no actor drained a node that is out, those that left it as it is."""
     missed = {Effect.FAILED, Effect.LEFT} if _is_out_in_name_only(case) else {Effect.FAILED}
     return (outcome_line(actor, outcome) for actor, outcome in case.outcomes.items() if outcome.effect in missed)
 
 
 def _is_out_in_name_only(case: CaseView) -> bool:
-    """Whether no actor has taken the node out that we have, as when schedulers know it by another name."""
-    keepers = [outcome for outcome in case.outcomes.values() if not outcome.only_tells]
-    return case.state in OUT and case.hands_off is None and all(it.effect is Effect.LEFT for it in keepers)
+    """Whether no actor drained a node that is out, for example because schedulers know it by another name."""
+    effects = [outcome.effect for outcome in case.outcomes.values() if not outcome.only_tells]
+    return case.state in OUT and case.hands_off is None and all(effect is Effect.LEFT for effect in effects)
 
 
 def outcome_line(actor: str, outcome: ActorOutcome) -> str:
-    """What came of a transition at one actor."""
+    """The outcome of a transition at one actor."""
     tries = f" (tried {outcome.tries} times)" if outcome.tries > 1 else ""
-    again = "" if outcome.next_try is None else f"; again at {format_instant(outcome.next_try)}"
+    again = "" if outcome.next_try is None else f"; next try at {instant_text(outcome.next_try)}"
     return _one_line([f"{actor}: {outcome.effect}{tries}: {outcome.detail}{again}"])
 
 
 def decision_table(decided: Iterable[Decided]) -> str:
-    """A line for what somebody has asked for and for every transition, and below that what came of it at each actor."""
+    """A line for every request and every transition, and below a transition its outcome at each actor."""
     decided = list(decided)
     head, *lines = table(("TIME", "NODE", "WHAT", "BY", "REASON"), map(_decision_row, decided)).splitlines()
-    below = ([] if isinstance(it, Asked) else [outcome_line(*each) for each in it.outcomes.items()] for it in decided)
+    below = map(_outcome_lines, decided)
     return "\n".join([head, *_interleaved(lines, below)])
+
+
+def _outcome_lines(decided: Decided) -> list[str]:
+    return [] if isinstance(decided, Asked) else [outcome_line(*outcome) for outcome in decided.outcomes.items()]
 
 
 def _decision_row(decided: Decided) -> tuple[str, ...]:
     if isinstance(decided, Asked):
         request = decided.request
-        return format_instant(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
-    it = decided.transition
-    found = ", ".join(cause.short for cause in it.causes) or ", ".join(it.codes)
-    after = state(it.after, it.dry_run)
-    what = f"stays {after}" if it.before is it.after else f"{it.before} to {after}"
-    return (
-        format_instant(it.at),
-        it.node,
-        what,
-        it.by or "-",
-        _one_line([f"{found}: {it.reason}" if found else it.reason]),
-    )
+        return instant_text(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
+    transition = decided.transition
+    found = ", ".join(cause.short for cause in transition.causes) or ", ".join(transition.codes)
+    after = state(transition.after, transition.dry_run)
+    what = f"stays {after}" if transition.before is transition.after else f"{transition.before} to {after}"
+    reason = f"{found}: {transition.reason}" if found else transition.reason
+    return instant_text(transition.at), transition.node, what, transition.by or "-", _one_line([reason])
 
 
 def _what(asked: Asked) -> str:
-    """What was asked for, by the name of its command."""
+    """The name of the command that was requested."""
     match asked.request:
         case HoldRequested():
             return "hold"
@@ -183,16 +195,16 @@ def _what(asked: Asked) -> str:
 
 
 def budget_text(budget: BudgetView) -> str:
-    """The quarantine of the whole fleet: what it may do, what it has done, and whether its actors work."""
+    """The quarantine of the whole fleet: mode, limits, mass events, actors and alarms."""
     quarantine = budget.quarantine
     parts = ["\n".join(_summary(quarantine))]
-    near = [it for it in quarantine.domains if it.limit - it.away <= _NEAR]
+    near = [domain for domain in quarantine.domains if domain.limit - domain.away <= _NEAR]
     if near:
         parts.append(table(("FULL OR NEARLY SO", "NODES", "AWAY", "LIMIT"), map(_domain_row, near)))
     if budget.actors:
-        parts.append(table(("ACTOR", "KEEPS WORK OFF", "STATE"), map(_actor_row, budget.actors)))
+        parts.append(table(("ACTOR", "CAN DRAIN", "STATE"), map(_actor_row, budget.actors)))
     else:
-        parts.append("no actor is enabled")
+        parts.append("No actor is enabled")
     if quarantine.alarms:
         parts.append(alarm_table(quarantine.alarms))
     if budget.unheard:
@@ -201,41 +213,42 @@ def budget_text(budget: BudgetView) -> str:
 
 
 def alarm_table(alarms: Iterable[Alarm]) -> str:
-    """A line for every alarm that stands."""
-    rows = ((alarm.kind, format_instant(alarm.since), _one_line([alarm.text])) for alarm in alarms)
+    """A line for every standing alarm."""
+    rows = ((alarm.kind, instant_text(alarm.since), _one_line([alarm.text])) for alarm in alarms)
     return table(("ALARM", "SINCE", "WHAT"), rows)
 
 
-def _summary(it: QuarantineView) -> Iterator[str]:
-    yield f"mode: {it.mode}: {_MODES[it.mode]}"
-    yield f"away: {it.away} of {it.nodes} nodes, at most {it.limit} may be"
-    yield f"rate: {it.per_minute:g} nodes in a minute"
-    yield f"held: {', '.join(it.held) or 'none'}"
-    for others in it.kept_off:
+def _summary(view: QuarantineView) -> Iterator[str]:
+    yield f"mode: {view.mode}: {_MODES[view.mode]}"
+    yield f"away: {view.away} of {view.nodes} nodes, limit {view.limit}"
+    yield f"rate: at most {view.per_minute:g} drains in a minute"
+    yield f"held: {', '.join(view.held) or 'none'}"
+    for others in view.kept_off:
         yield f"kept off work by others ({others.how}): {', '.join(others.nodes)}"
-    if it.catching_up:
-        yield f"starting: nodes whose stored reports have not arrived yet: {it.catching_up} (not drained for now)"
-    if not it.frozen:
+    if view.catching_up:
+        yield f"starting: nodes whose stored reports have not arrived yet: {view.catching_up} (not drained for now)"
+    if not view.frozen:
         yield "frozen: no"
-    for event in it.frozen:
-        yield f"frozen: no node is taken out, as {event.nodes} have {event.cause} since {format_instant(event.since)}"
+    for event in view.frozen:
+        report = f"{event.nodes} nodes report {cause_label(event.cause)} since {instant_text(event.since)}"
+        yield f"frozen: draining paused fleet-wide: {report}"
 
 
-def _domain_row(it: DomainView) -> tuple[str, ...]:
-    return it.name, str(it.nodes), str(it.away), str(it.limit)
+def _domain_row(domain: DomainView) -> tuple[str, ...]:
+    return domain.name, str(domain.nodes), str(domain.away), str(domain.limit)
 
 
-def _actor_row(it: ActorView) -> tuple[str, ...]:
-    return it.name, "yes" if it.can_cordon else "no", _one_line([it.problem or f"works: {it.summary}"])
+def _actor_row(actor: ActorView) -> tuple[str, ...]:
+    return actor.name, "yes" if actor.can_cordon else "no", _one_line([actor.problem or f"works: {actor.summary}"])
 
 
 def _one_line(parts: Iterable[str]) -> str:
-    """The parts as one cell of a table: what others write may have any number of lines."""
+    """The parts as one cell of a table. Texts of others may have several lines."""
     return in_one_line("; ".join(parts))
 
 
 def _interleaved(lines: Iterable[str], below: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Each line with what belongs below it, which is indented."""
+    """Each line with the lines that belong below it, which are indented."""
     for line, more in zip(lines, below, strict=True):
         yield line
-        yield from (textwrap.indent(it, "    ") for it in more)
+        yield from (textwrap.indent(text, "    ") for text in more)

@@ -35,12 +35,12 @@ _IN_WORDS = {
 def required_lines(replay: Replay, nodes: int, days: float) -> Iterator[str]:
     """What the policy would have done, by node; `nodes` is how many there are, `days` how far back was looked."""
     by_node = sorted(replay.by_node.items())
-    taken = [row for node, it in by_node for row in _required_row(node, it)]
-    spared = [(node, code, reason) for node, it in by_node for code, reason in it.spared.items()]
-    yield f"In the last {days:g} days this policy would have taken {len(taken)} of {nodes} nodes out of service,"
+    drained = [row for node, replayed in by_node for row in _required_row(node, replayed)]
+    spared = [(node, code, reason) for node, replayed in by_node for code, reason in replayed.spared.items()]
+    yield f"In the last {days:g} days this policy would have taken {len(drained)} of {nodes} nodes out of service,"
     yield "without budget, holds and mass events, and by runs and sweeps alone, not by comparisons and silence."
     yield f"With budget, rate, holds and mass events it would have drained {len(replay.drained)} of them."
-    yield from _listed(("NODE", "FIRST AT", "TIMES", "FINDINGS", "ROW"), taken, MOST_LISTED)
+    yield from _listed(("NODE", "FIRST AT", "TIMES", "FINDINGS", "ROW"), drained, MOST_LISTED)
     if spared:
         yield "It would not have, although something was found:"
         yield from _listed(("NODE", "FINDING", "WHY NOT"), spared, MOST_LISTED)
@@ -50,7 +50,7 @@ def replay_lines(
     replay: Replay, rows: Sequence[Compared], *, nodes: int, days: float, policy: str, drains_then: int
 ) -> Iterator[str]:
     """What was replayed, what a replay cannot know, and each decision; `policy` names the policy."""
-    drains = sum(it.kind is ReplayedKind.DRAINED for it in replay.decisions)
+    drains = sum(decision.kind is ReplayedKind.DRAINED for decision in replay.decisions)
     yield (
         f"Replayed {days:.1f} days of {nodes} nodes under {policy}, as in mode enforce: {_drains(drains)}, at most "
         f"{replay.most_out} out at once. Decided then: {_drains(drains_then)}."
@@ -96,10 +96,16 @@ def _reason(decision: ReplayedDecision) -> str:
     return f"{', '.join(decision.codes)} (row {decision.row}): {decision.because}"
 
 
-def _required_row(node: str, it: NodeReplay) -> Iterator[tuple[str, ...]]:
-    if it.first is not None:
-        requirement = it.first.requirement
-        yield node, format_instant(it.first.at), str(it.times), ", ".join(requirement.codes), requirement.row
+def _required_row(node: str, replayed: NodeReplay) -> Iterator[tuple[str, ...]]:
+    if replayed.first is not None:
+        requirement = replayed.first.requirement
+        yield (
+            node,
+            format_instant(replayed.first.at),
+            str(replayed.times),
+            ", ".join(requirement.codes),
+            requirement.row,
+        )
 
 
 def _listed(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], most: int) -> Iterator[str]:

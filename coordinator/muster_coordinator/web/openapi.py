@@ -3,6 +3,8 @@
 The document depends on nothing but the code, so every coordinator of a version serves the same one. What depends on
 settings is described as it may be: reading may need the token (`http.token_file`), changing needs it unless loopback is
 trusted.
+
+Pydantic makes the schemas. The paths are written by hand, because generators for aiohttp bring their own routes.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug."""
+"""Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug.
+
+Written by hand: the form is an object with three keys, and what there is to do is to find the words.
+"""
 
 import json
 from collections.abc import Iterator

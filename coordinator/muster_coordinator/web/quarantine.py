@@ -1,4 +1,4 @@
-"""What the routes about service states answer: who is out and why, and what people decide about it."""
+"""Routes about service states: which nodes are out and why, and what people decide about them."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -41,7 +41,7 @@ class QuarantineApi:
     poller: ActorPoller
 
     async def cases(self, request: web.Request) -> web.Response:
-        """The nodes that are not plainly in service: away, new, asked to go, held, or with an action that failed."""
+        """The nodes that are not plainly in service: away, new, to be drained, held, or with a failed action."""
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
         records = fleet.quarantine_records()
@@ -54,12 +54,12 @@ class QuarantineApi:
         return answer(self._case(request))
 
     async def budget(self, request: web.Request) -> web.Response:
-        """How many nodes are away and may be, who waits, what is frozen, and whether the actors work."""
+        """How many nodes are away and may be, which ones wait, what is frozen, and whether the actors work."""
         query(request, NoQuery)
         return self._budget()
 
     async def history(self, request: web.Request) -> web.Response:
-        """What people have asked for (`Asked`) and what was decided (`TransitionRecord`), the latest first."""
+        """Requests of people (`Asked`) and decisions (`TransitionRecord`), the latest first."""
         wanted = query(request, TransitionQuery)
         if wanted.node is not None and not self.pipeline.fleet.remembers(wanted.node):
             raise self._unknown(wanted.node)
@@ -73,21 +73,21 @@ class QuarantineApi:
         return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
-        """Ends a hold; a node that is out comes back when it has passed its tests, or at once when `untested`."""
+        """Ends a hold; a drained node returns to service when it passed its tests, or at once when `untested`."""
         said = await self._decision(request, Release)
         node = self._case(request).node
         await self._handle(ReleaseRequested(node=node, by=said.by, reason=said.reason, untested=said.untested))
         return answer(self._case(request))
 
     async def forget(self, request: web.Request) -> web.Response:
-        """Takes a node that is silent out of the fleet, until it is heard of again; answers as the budget does."""
+        """Removes a silent node from the fleet, until it is heard again; answers as the budget does."""
         said = await self._decision(request, Decision)
         node = self._case(request).node
         await self._handle(NodeForgotten(node=node, by=said.by, reason=said.reason))
         return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
-        """Lets nodes be taken out although many have the same trouble; answers as the budget does."""
+        """Lifts a mass-event freeze: the nodes themselves are faulty; answers as the budget does."""
         said = await self._decision(request, Decision)
         await self._handle(FreezeLifted(by=said.by, reason=said.reason))
         return self._budget()

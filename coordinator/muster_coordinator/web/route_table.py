@@ -20,6 +20,7 @@ from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.exports import FORMS, ExportFormat
 from muster_coordinator.web.answers import RequestedRun, Working
+from muster_coordinator.web.handlers import ROOT, Api
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
@@ -38,7 +39,6 @@ from muster_coordinator.web.requests import (
     TransitionQuery,
 )
 from muster_coordinator.web.route import EVENTS, JSON, Route
-from muster_coordinator.web.routes import ROOT, Api
 
 GET, POST, PUT, DELETE = hdrs.METH_GET, hdrs.METH_POST, hdrs.METH_PUT, hdrs.METH_DELETE
 ACCEPTED, CREATED = HTTPStatus.ACCEPTED, HTTPStatus.CREATED

@@ -13,7 +13,7 @@ import pytest
 
 from muster.check import Idleness, IdleProbe, Reservation
 from muster.model import Device, Inventory, Measurement, Verdict
-from muster_agent.runs import child, probes_and_reservations, process
+from muster_agent.runs import child, probes_and_reservations, process_control
 from muster_agent.runs import resident as resident_module
 
 GPU = Device(index=0, uuid="GPU-0", model="pretended")
@@ -285,9 +285,9 @@ async def test_an_answer_ends_a_series_of_failures(running, check, monkeypatch):
 async def test_a_child_that_cannot_be_killed_is_said_so_and_replaced(running, check, monkeypatch):
     """A child in an uninterruptible call stays; evidence names it and a new child takes over."""
     monkeypatch.setattr(resident_module, "FIRST_PAUSE_S", 0.0)
-    monkeypatch.setattr("muster_agent.runs.forking.PATIENCE_S", 0.3)
-    real_kill = process.kill
-    monkeypatch.setattr("muster_agent.runs.process.kill", lambda _pids: None)
+    monkeypatch.setattr("muster_agent.runs.launcher_process.PATIENCE_S", 0.3)
+    real_kill = process_control.kill
+    monkeypatch.setattr("muster_agent.runs.process_control.kill", lambda _pids: None)
     hanging, cheap = check(hangs, name="hanging", resident=True), check(pid, name="cheap", resident=True)
     async with running(hanging, cheap) as runs:
         stuck = (await runs.run(hanging, timeout_s=0.3)).run.findings[0]

@@ -14,7 +14,7 @@ from tests.agent.runs.alive import alive
 
 from muster.check import Skip
 from muster.model import Measurement, Verdict
-from muster_agent.runs import forking, process, runner
+from muster_agent.runs import launcher_process, process_control, runner
 
 
 def nothing(_params, _context):
@@ -172,9 +172,9 @@ async def test_stop_frees_everything_within_a_second(running, check):
 
 async def test_a_process_that_cannot_be_killed_is_given_up_and_named(running, check, monkeypatch):
     """When SIGKILL does not help for PATIENCE_S, the run ends as run.unkillable and the next one works."""
-    real_kill = process.kill
-    monkeypatch.setattr(forking, "PATIENCE_S", 0.3)
-    monkeypatch.setattr(process, "kill", lambda _pids: None)  # in the launcher: as if the processes were in state D
+    real_kill = process_control.kill
+    monkeypatch.setattr(launcher_process, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(process_control, "kill", lambda _pids: None)  # as if they were in state D
     hanging, good = check(hangs, name="hanging"), check(nothing, name="good")
     async with running(hanging, good) as runs:
         run = (await runs.run(hanging, timeout_s=0.3)).run
@@ -187,7 +187,7 @@ async def test_a_process_that_cannot_be_killed_is_given_up_and_named(running, ch
 async def test_sigkill_while_memory_ran_out_is_out_of_memory(running, check, monkeypatch):
     """A SIGKILL that nobody here sent counts as the kernel's when its count of such kills has risen."""
     counts = iter([4, 5])
-    monkeypatch.setattr(process, "out_of_memory_kills", lambda: next(counts))
+    monkeypatch.setattr(process_control, "out_of_memory_kills", lambda: next(counts))
     dying = check(kills_itself)
     async with running(dying) as runs:
         run = (await runs.run(dying)).run
@@ -209,8 +209,8 @@ async def test_close_kills_everything_within_two_seconds(running, check):
 
 async def test_a_rank_that_cannot_be_killed_does_not_keep_the_agent_from_stopping(running, check, monkeypatch):
     """Stopping and closing, which follow each other, each wait for it as long as they may and no longer."""
-    monkeypatch.setattr(forking, "PATIENCE_S", 1.0)
-    monkeypatch.setattr(process, "kill", lambda _pids: None)  # in the launcher: as if the processes were in state D
+    monkeypatch.setattr(launcher_process, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(process_control, "kill", lambda _pids: None)  # as if they were in state D
     monkeypatch.setattr(runner, "CLOSE_S", 0.1)
     hanging = check(hangs)
     async with running(hanging) as runs:

@@ -59,7 +59,7 @@ def test_the_policy_is_rehearsed_on_what_is_stored(config_check, tmp_path):
     assert "nvml.device_lost  gpu-lost" in done.stdout
     kept = config_check(rows='[[row]]\nname = "leave"\ncodes = ["nvml.*"]\nservice = "IN_SERVICE"\nreason = "ours"')
     assert "this policy would have taken 0 of 0 nodes out of service" in kept.stdout
-    assert "n1    nvml.device_lost  row leave keeps nodes in service" in kept.stdout
+    assert "n1    nvml.device_lost  policy row leave does not drain" in kept.stdout
 
 
 def test_a_rehearsal_goes_no_further_back_than_what_is_kept(config_check, tmp_path):

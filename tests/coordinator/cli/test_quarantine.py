@@ -13,7 +13,7 @@ from muster.model import Action, Finding, Severity
 LOST = Finding(
     code="nvml.device_lost", summary="no answer", severity=Severity.ERROR, action=Action.REBOOT_NODE, device=3
 )
-CAUSE = "device_lost GPU 3: no answer; reboot the node (row gpu-lost)"
+CAUSE = "device_lost GPU 3: no answer; reboot the node (policy row gpu-lost)"
 NODES = ("bad", "fine", "good", "worse")
 REASON = ("--reason", "swapping a fan")
 SCRIPT = """#!/bin/sh
@@ -75,14 +75,14 @@ async def test_list_says_who_is_out_and_why(told):
     """A line for each, and below it what could not be done."""
     failure = ""
     async with asyncio.timeout(30):
-        while "again at" not in failure:  # the next try has a time only between two tries
+        while "next try at" not in failure:  # the next try has a time only between two tries
             header, bad, worse, failure = await lines(told, "quarantine", "list")
     assert words(header) == ["NODE", "STATE", "SINCE", "WHY"]
     assert words(bad)[:2] == ["bad", "CORDONED"]
-    assert words(bad)[3].startswith(f"{CAUSE}; it may be tested from 2")
+    assert words(bad)[3].startswith(f"{CAUSE}; Retest after 2")
     assert words(worse)[:2] == ["worse", "CORDONED"]
     assert failure.strip().startswith("script: FAILED")
-    assert "exit code 1: asked about worse; again at " in failure
+    assert "exit code 1: asked about worse; next try at " in failure
 
 
 async def test_a_node_s_page_and_story_tell_of_it(told):
@@ -102,13 +102,13 @@ async def test_budget_and_history_say_what_was_done_by_whom(told):
     """Mode, limits, who is away, and the actors; what was decided and what came of it, the latest first."""
     said = await lines(told, "quarantine", "budget")
     assert said[:5] == [
-        "mode: enforce: nodes are taken out of service and brought back",
-        "away: 2 of 4 nodes, at most 2 may be",
-        "rate: 6000 nodes in a minute",
+        "mode: enforce: faulty nodes are drained and returned to service",
+        "away: 2 of 4 nodes, limit 2",
+        "rate: at most 6000 drains in a minute",
         "held: none",
         "frozen: no",
     ]
-    assert words(said[-2]) == ["ACTOR", "KEEPS WORK OFF", "STATE"]
+    assert words(said[-2]) == ["ACTOR", "CAN DRAIN", "STATE"]
     assert words(said[-1])[:2] == ["script", "yes"]
     assert words(said[-1])[2].startswith("works: script /")
 
@@ -126,7 +126,7 @@ async def test_people_hold_and_release_in_their_own_name(told):
     """By default that of the user who types it; the history has it."""
     held = (await lines(told, "quarantine", "hold", "good", *REASON))[1]
     assert words(held)[0:2] == ["good", "IN_SERVICE"]
-    assert words(held)[3] == f"{getpass.getuser()}@{socket.gethostname()} holds it: swapping a fan"
+    assert words(held)[3] == f"Held by {getpass.getuser()}@{socket.gethostname()}: swapping a fan"
     assert any(words(line)[0] == "good" for line in await lines(told, "quarantine", "list"))
     released = await lines(told, "quarantine", "release", "good", *REASON, "--by", "ann")
     assert words(released[1])[3:] == ["-"]

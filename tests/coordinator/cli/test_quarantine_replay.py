@@ -69,8 +69,8 @@ async def test_the_same_policy_decides_the_same(history, coordinator):
     answer, rows = await replayed(history)
     assert rows == expected
     assert (answer["nodes"], answer["drains"], answer["drains_then"], answer["most_out"]) == (4, 1, 1, 1)
-    assert answer["decisions"][1]["replayed"]["because"].startswith("the budget is used up: at most 1 of 4 nodes")
-    assert answer["decisions"][2]["replayed"]["because"] == "ada holds it: mine"
+    assert answer["decisions"][1]["replayed"]["because"].startswith("Not drained: budget of 1 of 4 reached")
+    assert answer["decisions"][2]["replayed"]["because"] == "Held by ada: mine"
     assert len(answer["not_known"]) == 3
     coordinator.end()
     assert (await replayed(history))[1] == expected

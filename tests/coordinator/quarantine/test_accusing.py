@@ -95,11 +95,16 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
     """From when on it will be asked for, as long as nothing is; not any more when it is over or asked for."""
     late = Row(name="late", codes=("gemm.slow",), after_s=300, reason="it lasts")
     told = quarantine(3, rows=(late,))
-    begun, text = told.now, f"row late asks for it from {format_instant(told.now + 300)} on, unless gemm.slow is over"
+    begun, text = (
+        told.now,
+        f"gemm.slow requires draining from {format_instant(told.now + 300)} on, unless",
+    )
     for _ in range(2):
         told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", since=begun),), is_fit=False))
         told.wait(100)
-    assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [f"{text} before"]
+    assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [
+        f"{text} it clears before (policy row late)"
+    ]
     assert told.case("a").prospect == UpcomingRequirement(row="late", code="gemm.slow", at=begun + 300)
     told.wait(100)
     assert (told.state("a"), told.case("a").prospect) == (ServiceState.CORDONED, None)
@@ -241,7 +246,7 @@ def test_what_a_second_opinion_says_is_told(doubted: Any, of: Of) -> None:
     """When it has not found it again: what it has found is told as evidence. Only what was asked for counts."""
     asked = doubted.case("a").asked["gemm"].test
     (note,) = of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.PASS)))
-    assert note == "gemm has not found it again: PASS"
+    assert note == "gemm did not confirm it: PASS"
     assert of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.FAIL))) == []
     assert doubted.tell(TestEnded(node="a", test="another", verdict=Verdict.PASS)) == []
 

@@ -9,9 +9,10 @@ from muster.alarm import Alarm, AlarmKind
 from muster.model import ServiceState, Verdict
 from muster.quarantine_settings import BudgetSettings, MassEventSettings, ReturnSettings
 from muster.transition import Effect, Mark
+from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import FleetState
 from muster_coordinator.model.quarantine_events import ActionEnded, Command, NodeErased, SendAlarm
-from muster_coordinator.quarantine.alarm_texts import MOST_CHARACTERS, cause_label
+from muster_coordinator.quarantine.alarm_texts import MOST_CHARACTERS
 from muster_coordinator.quarantine.alarms import CALM_S, FAILING_S
 
 Of = Callable[..., list[Any]]
@@ -179,7 +180,7 @@ def test_a_node_that_needs_a_person(quarantine: Any) -> None:
     assert gist(told.wait(0)) == [("PERSON", "a", False)]
     told.hold("a")
     (over,) = sent(told.wait(0))
-    assert over.text == "a does not wait for a person any more: ada holds it: I look at it"
+    assert over.text == "a does not wait for a person any more: Held by ada: I look at it"
 
 
 def test_a_node_that_is_erased_takes_its_alarm_with_it(quarantine: Any) -> None:
@@ -283,7 +284,7 @@ def test_the_last_node_is_an_alarm(quarantine: Any) -> None:
     told = quarantine(1)
     told.accuse("a", "gemm.slow")
     (alarm,) = sent(told.wait(0))
-    assert alarm.text == "1 faulty node not drained: the last node in service never goes"
+    assert alarm.text == "1 faulty node not drained: the last node in service is never drained"
 
 
 def test_a_restart_raises_nothing_again(full: Any) -> None:
@@ -354,7 +355,7 @@ def test_the_view_shows_alarms_as_of_now(full: Any) -> None:
         full.absolve(node)
     full.wait(1)
     (shown,) = full.reconciler.fleet_view().alarms
-    assert "(not so any more since " in shown.text
+    assert "(cleared at " in shown.text
     full.wait(CALM_S)
     assert full.reconciler.fleet_view().alarms == ()
 

@@ -49,20 +49,20 @@ def test_who_waits_says_why(quarantine: Any, of: Of) -> None:
     told = quarantine(3, budget=BudgetSettings(domain_share="100%", per_minute=6000))
     told.accuse("a", "gemm.slow")
     said = told.accuse("b", "gemm.slow")
-    why = "the budget is used up: at most 1 of 3 nodes may be away"
+    why = "Not drained: budget of 1 of 3 reached"
     assert told.case("b").held_because == why
     assert of("acts", said) == [("b", ServiceState.HELD, ())]
     assert f"IN_SERVICE to HELD: {why}" in of("notes", said)
     told.add("d")
     told.wait(1)
-    assert told.case("b").held_because == "the budget is used up: at most 1 of 4 nodes may be away"
+    assert told.case("b").held_because == "Not drained: budget of 1 of 4 reached"
 
 
 def test_the_last_node_says_that_it_is(quarantine: Any) -> None:
     """It is HELD however bad it is."""
     told = quarantine(1)
     told.accuse("a", "nvml.gone")
-    assert told.case("a").held_because == "it would be the last node that goes"
+    assert told.case("a").held_because == "Not drained: the last node in service is never drained"
 
 
 def test_each_failure_domain_has_its_own(quarantine: Any) -> None:
@@ -73,7 +73,7 @@ def test_each_failure_domain_has_its_own(quarantine: Any) -> None:
     for name in ("a", "b", "c", "e"):
         told.accuse(name, "gemm.slow")
     assert told.states() == "CCHICI"
-    assert told.case("c").held_because == "the budget of rack r1 is used up: at most 2 of its 4 nodes may be away"
+    assert told.case("c").held_because == "Not drained: budget of rack r1, 2 of 4, reached"
 
 
 def test_nodes_of_which_nobody_knows_where_they_stand_share_no_domain(quarantine: Any) -> None:

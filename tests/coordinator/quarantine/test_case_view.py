@@ -18,7 +18,10 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     said = told.accuse("a", "nvml.gone")
     back_at = told.reconciler.case_view("a").back_at
     assert back_at == told.now + 600
-    assert "IN_SERVICE to CORDONED: it is gone; it may be tested from 1970-01-12T13:56:40.000Z on" in of("notes", said)
+    assert (
+        "IN_SERVICE to CORDONED: it is gone; retest after 1970-01-12T13:56:40.000Z once all faults have cleared"
+        in of("notes", said)
+    )
     told.absolve("a")
     told.wait(599)
     assert told.state("a") is ServiceState.CORDONED
@@ -30,7 +33,7 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
 def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
     """By which row, or that there is none: in its view as long as they stand, and once in its story."""
     told = quarantine(3)
-    spared = ("nvml.xid 31 takes no node out: row application keeps nodes in service",)
+    spared = ("XID 31 does not require draining (policy row application)",)
     xids = tuple(told.charge("nvml.xid", device=device, evidence={"xid": 31}) for device in range(8))
     for _ in range(2):
         told.tell(EvidenceChanged(node="a", findings=xids, is_fit=False))
@@ -38,16 +41,16 @@ def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:
     told.accuse("b", "disk.slow")
     told.tell(EvidenceChanged(node="c", findings=(told.charge("disk.slow", severity=Severity.WARNING),), is_fit=False))
     assert told.reconciler.case_view("c").spared == ()
-    said = [note for note in of("notes", told.said) if "takes no node out" in note]
-    assert said == [*spared, "disk.slow takes no node out: no row is about it"]
+    said = [note for note in of("notes", told.said) if "does not require draining" in note]
+    assert said == [*spared, "disk.slow does not require draining (no policy row)"]
 
 
 def test_silence_that_takes_no_node_out_says_so(quarantine: Any, of: Of) -> None:
     """When it begins, as with any other error; where a row may take the node out for it, that is told instead."""
     told = quarantine(3, rows=())
-    assert of("notes", told.lose("a")) == ["node.lost takes no node out: no row is about it"]
+    assert of("notes", told.lose("a")) == ["Agent silent; policy does not drain for this (no policy row)"]
     assert of("notes", told.lose("a")) == []
-    assert "takes no node out" not in "".join(of("notes", quarantine(3).lose("a")))
+    assert "policy does not drain" not in "".join(of("notes", quarantine(3).lose("a")))
 
 
 def test_how_far_its_tests_are(quarantine: Any, of: Of) -> None:
@@ -69,6 +72,6 @@ def test_that_it_needs_a_person(quarantine: Any) -> None:
     told.let_in("a")
     told.wait(1)
     told.accuse("a", "nvml.gone")
-    assert told.reconciler.case_view("a").needs_person == "it was out 2 times"
+    assert told.reconciler.case_view("a").needs_person == "drained 2 times"
     told.release("a")
     assert (told.state("a"), told.reconciler.case_view("a").needs_person) == (ServiceState.PROBATION, "")

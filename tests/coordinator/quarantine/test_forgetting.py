@@ -41,7 +41,7 @@ def test_what_stood_against_it_counts_no_more(quarantine: Any) -> None:
     told.lose("a")
     said = told.forget("a")
     assert told.case("a").demand is None
-    assert "nothing asks for it to go any more" in [it.text for it in said if it.kind == "note"]
+    assert "No finding requires draining any more" in [it.text for it in said if it.kind == "note"]
     assert not told.reconciler.fleet_view().frozen
 
 

@@ -39,7 +39,7 @@ def test_a_fleet_that_is_new_is_not_kept_out(quarantine: Any, of: Of) -> None:
         told.add(name, fit=False)
         told.survey(name, Mark.NONE)
     assert of("acts", told.said) == []
-    assert "it is new and not kept out: the budget has no room for that" in of("notes", told.said)
+    assert "new node, not kept out: the budget has no room" in of("notes", told.said)
     for name in names:
         told.absolve(name)
     assert {told.state(name) for name in names} == {IN_SERVICE}
@@ -281,7 +281,7 @@ def test_a_survey_that_comes_before_the_node_is_heard_of(quarantine: Any) -> Non
     told.survey("a", Mark.NONE, opted_out=True)
     assert told.case("a").gone
     told.hear("a")
-    assert told.case("a").hands_off == "it has opted out (k8s)"
+    assert told.case("a").hands_off == "Opted out in k8s"
 
 
 def test_a_node_that_nobody_has_heard_of_is_no_case(quarantine: Any) -> None:

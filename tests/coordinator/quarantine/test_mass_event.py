@@ -49,14 +49,14 @@ def test_the_fifth_node_freezes_all(rollout: Any, of: Of) -> None:
     assert frozen(rollout) == ["gemm.slow"]
     rollout.accuse("f", "nvml.gone")
     assert rollout.states() == "CCCCIIIIIIII"
-    assert rollout.case("f").held_because == "too many nodes have gemm.slow for it to be their own fault"
+    assert rollout.case("f").held_because == "Draining paused fleet-wide: 5 nodes report gemm.slow"
     rollout.wait(0)
     assert of("alarms", rollout.said) == [BEGUN.format(5, "gemm.slow", 4)]
 
 
 def test_the_story_of_each_says_once_that_it_stays(rollout: Any, of: Of) -> None:
-    """Not only that the policy asks for it to go, which would be half of it."""
-    stays = "stays IN_SERVICE: too many nodes have gemm.slow for it to be their own fault"
+    """Beside the requirement of the policy, which would be half of it."""
+    stays = "stays IN_SERVICE: Draining paused fleet-wide: 5 nodes report gemm.slow"
     assert of("notes", rollout.accuse("f", "nvml.gone"))[-1] == stays
     assert stays not in of("notes", [*rollout.accuse("f", "nvml.gone"), *rollout.wait(1000)])
 
@@ -91,7 +91,7 @@ def test_one_that_is_held_already_stays_so(quarantine: Any) -> None:
     for name in "cdefg":
         told.accuse(name, "gemm.slow", proof=Proof.ONCE)
     told.wait(1)
-    assert (told.state("b"), told.case("b").held_because.startswith("too many")) == (ServiceState.HELD, True)
+    assert (told.state("b"), told.case("b").held_because.startswith("Draining paused")) == (ServiceState.HELD, True)
     told.absolve("c")
     told.let_in("a")
     told.wait(1)

@@ -21,9 +21,9 @@ def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
     """What the policy would ask for is said, new nodes are accepted, and nobody is told."""
     told = quarantine(3, mode="observe")
     said = told.accuse("a", "nvml.gone")
-    assert of("notes", said) == ["row gone asks for it to go because of nvml.gone: it is gone"]
+    assert of("notes", said) == ["nvml.gone requires draining (policy row gone): it is gone"]
     assert (told.states(), of("acts", told.said)) == ("III", [])
-    assert told.reconciler.case_view("a").held_because == "who only observes takes no node out"
+    assert told.reconciler.case_view("a").held_because == "Not drained: mode is observe"
     assert told.reconciler.case_view("b").held_because == ""
 
 
@@ -67,7 +67,7 @@ def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> No
     told.answer("a", Effect.FAILED)
     said = told.restart(mode="enforce", budget=told.settings.budget.model_copy(update={"nodes": 1}))
     assert (told.states(), of("acts", said)) == ("IIII", [])
-    assert "CORDONED to IN_SERVICE: the mode is enforce now" in of("notes", said)
+    assert "CORDONED to IN_SERVICE: mode is enforce now" in of("notes", said)
     said = told.wait(1)
     assert of("acts", said) == [("a", CORDONED, ()), ("b", ServiceState.HELD, ())]
     assert not told.transition("a").dry_run

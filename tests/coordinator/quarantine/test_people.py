@@ -56,8 +56,8 @@ def test_a_hold_says_who_and_why(quarantine: Any, of: Of) -> None:
     """In the case and in the story."""
     told = quarantine(3)
     said = told.hold("a")
-    assert of("notes", said) == ["held as it is by ada: I look at it"]
-    assert told.case("a").hands_off == "ada holds it: I look at it"
+    assert of("notes", said) == ["held by ada: I look at it"]
+    assert told.case("a").hands_off == "Held by ada: I look at it"
 
 
 def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:
@@ -66,7 +66,7 @@ def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:
     told.accuse("a", "nvml.gone")
     said = told.release("a", untested=True)
     assert "released by ada: repaired" in of("notes", said)
-    assert (told.transition("a").by, told.transition("a").reason) == ("ada", "ada has released it: repaired")
+    assert (told.transition("a").by, told.transition("a").reason) == ("ada", "released by ada: repaired")
 
 
 def test_a_release_takes_the_hold_and_lets_it_return_at_once(quarantine: Any) -> None:
@@ -90,7 +90,7 @@ def test_a_node_that_only_waits_to_go_can_be_released_untested(quarantine: Any) 
     """There is nothing to test it for, as it has work; the answer says what can be asked for."""
     told = quarantine(1)
     told.accuse("a", "nvml.gone")
-    with pytest.raises(Refused, match="has work still, and only waits to go: release it untested"):
+    with pytest.raises(Refused, match="in spite of its faults, release it with --untested"):
         told.release("a")
     told.release("a", untested=True)
     assert told.state("a") is ServiceState.IN_SERVICE
@@ -102,7 +102,7 @@ def test_a_release_untested_says_what_will_drain_the_node_again(quarantine: Any)
     told.accuse("a", "nvml.gone", "host.full")
     assert told.case("a").will_drain_again == ()
     told.release("a", untested=True)
-    again = ("gone GPU 0 still stands: when nvml reports it again, muster drains the node again (row gone)",)
+    again = ("gone GPU 0 still stands: when nvml reports it again, muster drains the node again (policy row gone)",)
     assert told.case("a").will_drain_again == again
     told.hold("a")
     assert told.case("a").will_drain_again == ()
@@ -121,7 +121,7 @@ def test_what_waited_to_go_and_is_not_proven_any_more_waits_no_more(quarantine: 
     told.accuse("a", "gemm.slow", proof=Proof.ONCE)
     assert told.state("a") is ServiceState.HELD
     said = told.release("a")
-    assert "HELD to IN_SERVICE: nothing that is proven asks for it to go any more" in of("notes", said)
+    assert "HELD to IN_SERVICE: no proven finding requires draining any more" in of("notes", said)
     assert (told.state("a"), of("tests", said)) == (ServiceState.IN_SERVICE, ["gemm"])
 
 
@@ -131,8 +131,8 @@ def test_who_observes_tests_nothing(quarantine: Any) -> None:
     told.accuse("a", "nvml.gone")
     told.answer("a", Effect.DONE)
     told.restart(mode="observe")
-    assert told.reconciler.case_view("a").needs_person == "who only observes brings nothing back"
-    with pytest.raises(Refused, match="release a untested"):
+    assert told.reconciler.case_view("a").needs_person == "mode is observe; add --untested"
+    with pytest.raises(Refused, match="release a with --untested"):
         told.release("a")
     told.hold("a")
     told.release("a")

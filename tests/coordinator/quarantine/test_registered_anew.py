@@ -40,7 +40,7 @@ def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of
         accepted.tell(NodeNotListed(actor="k8s", node="n"))
     accepted.said.clear()
     register(accepted, "n", "second")
-    assert of("notes", accepted.said)[-1] == "k8s has another node under this name, which is not accepted yet"
+    assert of("notes", accepted.said)[-1] == "k8s has another machine under this name, which is not accepted yet"
     register(accepted, "n", "second")
     assert (accepted.case("n").gone, of("acts", accepted.said)) == (True, [])
     accepted.hear("n")

@@ -149,9 +149,9 @@ def test_what_was_found_and_would_not_have_counted_is_told_with_the_reason():
         run(3, "fabric.port_down", severity=Severity.WARNING),
     )
     assert replayed.spared == {
-        "host.disk_full": "row disk keeps nodes in service",
-        "gemm.slow": "row slow had it not often, long or well founded enough",
-        "dcgm.failed": "no row is about it",
+        "host.disk_full": "policy row disk does not drain",
+        "gemm.slow": "policy row slow wants more repeats, time or proof",
+        "dcgm.failed": "no policy row",
     }
     assert required(run(0, "nvml.device_lost")).spared == {}
 
@@ -162,7 +162,7 @@ def test_what_is_found_while_the_node_is_out_would_have_taken_it_out_too():
         run(0, "nvml.device_lost"), run(5, "gemm.slow"), run(65, "gemm.slow"), run(66, "host.disk_full")
     )
     assert taken(replayed) == (1.0, "lost", 1)
-    assert replayed.spared == {"host.disk_full": "row disk keeps nodes in service"}
+    assert replayed.spared == {"host.disk_full": "policy row disk does not drain"}
 
 
 def test_the_lines_of_config_check():
@@ -177,7 +177,7 @@ def test_the_lines_of_config_check():
         "n2    1970-01-02T00:00:01.000Z  1      nvml.device_lost  lost\n"
         "n3    1970-01-02T00:00:01.000Z  1      nvml.device_lost  lost",
         "It would not have, although something was found:",
-        "NODE  FINDING         WHY NOT\nn1    host.disk_full  row disk keeps nodes in service",
+        "NODE  FINDING         WHY NOT\nn1    host.disk_full  policy row disk does not drain",
     ]
 
 
@@ -220,7 +220,7 @@ def test_the_budget_lets_the_next_node_go_when_there_is_room():
         (176.0, "n1", "RETURNED"),
         (176.0, "n2", "DRAINED"),
     ]
-    assert past.replay.decisions[1].because == "the budget is used up: at most 1 of 3 nodes may be away"
+    assert past.replay.decisions[1].because == "Not drained: budget of 1 of 3 reached"
     assert past.replay.most_out == 1
 
 
@@ -251,7 +251,7 @@ def test_a_hold_keeps_a_node_in_service():
     past = Past().ask(HoldRequested(node="n1", by="ada", reason="I look at it"), 0)
     past.run(run(0, "nvml.device_lost")).ask(ReleaseRequested(node="n1", by="ada", reason="done"), 700)
     assert past.decided() == [(1.0, "n1", "ON_HOLD"), (700.0, "n1", "DRAINED")]
-    assert past.replay.decisions[0].because == "ada holds it: I look at it"
+    assert past.replay.decisions[0].because == "Held by ada: I look at it"
 
 
 def test_a_request_that_makes_no_sense_in_the_replay_is_passed_over():
@@ -288,8 +288,8 @@ def test_what_was_decided_then_stands_beside_it():
     assert [line.rstrip() for line in lines[-2].splitlines()] == [
         "TIME                         NODE  DECIDED THEN       REPLAYED  BECAUSE",
         "1970-01-02T00:00:01.000Z     n1    drained            drained   nvml.device_lost (row lost): it is gone",
-        "1970-01-02T00:00:11.000Z  ≠  n2    drained (dry run)  waits     nvml.device_lost (row lost): the budget is "
-        "used up: at most 1 of 3 nodes may be away",
+        "1970-01-02T00:00:11.000Z  ≠  n2    drained (dry run)  waits     nvml.device_lost (row lost): Not drained: "
+        "budget of 1 of 3 reached",
         "1970-01-02T02:30:00.000Z  ≠  n1    drained            -         it is gone",
     ]
 

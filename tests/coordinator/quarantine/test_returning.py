@@ -55,7 +55,7 @@ def test_it_says_how_often_it_has_passed(tried: Any, rounds: int, said: str) -> 
     told = tried(passes=rounds, pause_s=0)
     told.absolve("a")
     passes(told, 2 * rounds)
-    assert told.transition("a").reason == f"it has passed its tests {said}"
+    assert told.transition("a").reason == f"passed its tests {said}"
 
 
 def test_a_wanted_test_has_its_parameters(tried: Any) -> None:
@@ -78,7 +78,7 @@ def test_what_fails_stays_out(tried: Any) -> None:
     told = tried("memory")
     told.end_test("a", Verdict.FAIL)
     assert told.state("a") is CORDONED
-    assert told.transition("a").reason == "it has failed memory"
+    assert told.transition("a").reason == "failed memory"
     assert len(told.case("a").taken_out) == 2
 
 
@@ -91,7 +91,7 @@ def test_evidence_keeps_it_out_although_it_passes(tried: Any, of: Of) -> None:
         assert of("tests", told.wait(pause_s - 1)) == []
         told.wait(1)
         passes(told, 3)
-    assert told.case("a").trial.trouble == "it has passed all its tests, and still something stands against it"
+    assert told.case("a").trial.trouble == "all tests passed, but not all faults have cleared"
     told.absolve("a")
     assert told.state("a") is IN_SERVICE
 
@@ -103,7 +103,7 @@ def test_what_a_wanted_test_does_not_say_counts_for_nothing(tried: Any, of: Of, 
     told.absolve("a")
     for pause_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
         told.end_test("a", verdict)
-        assert told.case("a").trial.trouble == f"memory said {verdict}"
+        assert told.case("a").trial.trouble == f"memory reported {verdict}"
         assert of("tests", told.wait(pause_s - 1)) == []
         assert of("tests", told.wait(1)) == ["memory"]
     passes(told, 3)
@@ -139,7 +139,7 @@ def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of) -> None
     told.survey("a", Mark.OURS)
     assert of("tests", told.wait(899)) == []
     told.wait(1)
-    assert told.case("a").trial.trouble == "the last test has said nothing"
+    assert told.case("a").trial.trouble == "the last test did not report"
     assert of("tests", told.wait(60)) == ["memory"]
 
 
@@ -209,7 +209,7 @@ def test_what_nothing_stands_against_any_more_may_return(quarantine: Any) -> Non
     assert told.state("a") is CORDONED
     told.wait(1)
     assert told.state("a") is PROBATION
-    assert told.transition("a").reason == "nothing stands against it any more"
+    assert told.transition("a").reason == "all faults have cleared"
 
 
 def test_what_was_away_and_is_back_may_return(quarantine: Any) -> None:
@@ -304,7 +304,7 @@ def test_a_repeater_waits_for_a_person(quarantine: Any, of: Of) -> None:
         passes(told, 2)
         assert told.state("a") is IN_SERVICE
     said = told.accuse("a", "gemm.slow")
-    text = "it was out 3 times: it stays out until somebody releases it"
+    text = "drained 3 times; stays out until `muster quarantine release a`"
     assert text in of("notes", said)
     (alarm,) = of("alarms", told.wait(0))
     assert alarm.startswith("a was drained 3 times since ")

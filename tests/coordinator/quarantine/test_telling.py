@@ -281,7 +281,7 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
     cordoned.survey("a", Mark.FOREIGN, detail="firmware")
     cordoned.absolve("a")
     assert cordoned.state("a") is CORDONED
-    assert cordoned.case("a").hands_off == "somebody else keeps it out (k8s): firmware"
+    assert cordoned.case("a").hands_off == "Drained by others in k8s: firmware"
     cordoned.accuse("a", "nvml.gone")
     assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
 
@@ -289,11 +289,11 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
 @pytest.mark.parametrize(
     ("said", "told_as"),
     [
-        ({"mark": Mark.NONE, "leaving": "scale-down"}, "it is leaving: scale-down"),
-        ({"mark": Mark.NONE, "opted_out": True}, "it has opted out"),
-        ({"mark": Mark.FOREIGN, "detail": "bob: rma"}, "somebody else keeps it out: bob: rma"),
-        ({"mark": Mark.FOREIGN}, "somebody else keeps it out: without a reason"),
-        ({"mark": Mark.NONE, "keeps_off": "taint x"}, "work is kept off it: taint x"),
+        ({"mark": Mark.NONE, "leaving": "scale-down"}, "leaving: scale-down"),
+        ({"mark": Mark.NONE, "opted_out": True}, "opted out"),
+        ({"mark": Mark.FOREIGN, "detail": "bob: rma"}, "drained by others: bob: rma"),
+        ({"mark": Mark.FOREIGN}, "drained by others: no reason given"),
+        ({"mark": Mark.NONE, "keeps_off": "taint x"}, "others keep work off it: taint x"),
     ],
 )
 def test_what_others_say_at_a_scheduler_stands_in_the_story(quarantine: Any, of: Of, said: Any, told_as: str) -> None:
@@ -310,7 +310,7 @@ def test_who_uncordons_ours_by_hand_is_respected(cordoned: Any, of: Of) -> None:
     said = cordoned.survey("a", Mark.UNDONE)
     assert of("acts", said) == [("a", IN_SERVICE, ())]
     assert cordoned.transition("a").by == "somebody at k8s"
-    said_so = "resumed by hand in k8s. muster will not drain it until `muster quarantine release a`"
+    said_so = "Resumed by hand in k8s; muster will not drain it until `muster quarantine release a`"
     assert f"CORDONED to IN_SERVICE: {said_so}" in of("notes", said)
     assert cordoned.case("a").hold.reason == said_so
     assert [(it.actor, it.text) for it in said if isinstance(it, LogResumedByHand)] == [("k8s", said_so)]
@@ -326,7 +326,7 @@ def test_a_node_that_is_resumed_at_one_scheduler_is_let_in_at_the_others(cordone
     cordoned.survey("a", Mark.OURS, "slurm")
     cordoned.answer("a", Effect.DONE)
     cordoned.survey("a", Mark.UNDONE)
-    assert cordoned.transition("a").reason.startswith("resumed by hand in k8s; also uncordoned in slurm. muster will")
+    assert cordoned.transition("a").reason.startswith("Resumed by hand in k8s (also resumed in slurm); muster will")
 
 
 def test_a_node_that_is_resumed_there_only_stays_out_elsewhere(quarantine: Any, of: Of) -> None:
@@ -337,7 +337,7 @@ def test_a_node_that_is_resumed_there_only_stays_out_elsewhere(quarantine: Any, 
     told.answer("a", Effect.DONE)
     said = told.survey("a", Mark.UNDONE)
     reason = (
-        "resumed by hand in k8s; still cordoned in slurm. muster will not drain it until `muster quarantine release a`"
+        "Resumed by hand in k8s (still drained in slurm); muster will not drain it until `muster quarantine release a`"
     )
     assert (of("acts", said), of("notes", said)) == ([], [f"stays CORDONED: {reason}"])
     assert [it.text for it in said if isinstance(it, LogResumedByHand)] == [reason]

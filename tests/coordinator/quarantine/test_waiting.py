@@ -12,8 +12,8 @@ from muster.transition import Mark
 Of = Callable[..., list[Any]]
 
 HELD = ServiceState.HELD
-RATE = "at most 1 nodes are taken out in a minute"
-FULL = "the budget is used up: at most 2 of 10 nodes may be away"
+RATE = "Rate limit: next drain in 60 s"
+FULL = "Not drained: budget of 2 of 10 reached"
 
 
 def budget(share: str = "20%", per_minute: float = 1) -> BudgetSettings:
@@ -75,7 +75,7 @@ def test_a_mass_event_is_not_want_of_room(quarantine: Any, of: Of) -> None:
     said = [command for node in "abcde" for command in told.accuse(node, "gemm.slow")]
     gone = [("a", ServiceState.CORDONED, ()), ("b", ServiceState.CORDONED, ())]
     assert of("acts", [*said, *told.wait(0.1)]) == gone
-    assert told.case("c").held_because.startswith("too many")
+    assert told.case("c").held_because.startswith("Draining paused")
 
 
 @pytest.mark.parametrize(

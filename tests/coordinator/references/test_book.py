@@ -17,7 +17,7 @@ from muster_coordinator.model.events import (
     SaveReference,
 )
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 
 
 def row(bound: float = 1.0, **values) -> Reference:
@@ -112,10 +112,10 @@ def test_a_row_that_is_not_there_cannot_be_removed(fleet):
 def test_a_restart_says_them_again(fleet):
     """The broker may have lost them; also that there are none is said, as it may have kept old ones."""
     rows = (record(3, ONE), record(8, OTHER))
-    assert fleet.restore(Saved(references=rows), 5.0)[0] == published("7-1", 5.0, ONE, OTHER)
+    assert fleet.restore(StoredFleet(references=rows), 5.0)[0] == published("7-1", 5.0, ONE, OTHER)
     assert fleet.references() == rows
     assert fleet.handle(ReferenceSet(row(2.0)), 6.0)[1] == SaveReference(record(9, row(2.0)))
-    assert Fleet(name="test", epoch=7).restore(Saved(), 5.0)[0] == published("7-1", 5.0)
+    assert Fleet(name="test", epoch=7).restore(StoredFleet(), 5.0)[0] == published("7-1", 5.0)
 
 
 def test_a_check_that_no_node_has_is_refused(fleet):

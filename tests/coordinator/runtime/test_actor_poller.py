@@ -225,7 +225,7 @@ async def test_enforce_is_content_with_one_actor_that_works(poller, taken):
     [
         ({}, "enable one"),
         ({"none": None}, "enable one"),
-        ({"chat": survey(can_cordon=False)}, " keeps no work off nodes"),
+        ({"chat": survey(can_cordon=False)}, "chat only notifies ("),
         (
             {"slurm": SettingsError("no scontrol"), "chat": survey(can_cordon=False)},
             "slurm: no scontrol",

@@ -26,10 +26,10 @@ from muster_coordinator.model.events import (
     SendCommand,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.runtime.allowance import LIMITS
 from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.muting import FLOOD_MESSAGES
+from muster_coordinator.runtime.rate_limits import LIMITS
 
 TOPICS = Topics("default")
 NODES = ("n1", "n2", "n3")

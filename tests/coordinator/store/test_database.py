@@ -52,3 +52,27 @@ async def test_a_file_is_closed_when_its_user_is_cancelled_while_it_is_opened(tm
             await user
     await database.close()
     assert opening.closed == [True]
+
+
+async def test_closing_the_database_waits_for_a_connection_that_nobody_waits_for(tmp_path, monkeypatch):
+    """Its user was cancelled twice: while the connection was opened, and while it was to be closed again."""
+    database = await open_database(Settings(data_dir=tmp_path))
+    await database.engine.dispose()  # so that the user has to open a connection
+
+    async def use_it():
+        async with database.reading():
+            raise AssertionError("it was cancelled before it had a connection")
+
+    opening = open_slowly(monkeypatch)
+    user = asyncio.create_task(use_it())
+    assert await asyncio.to_thread(opening.begun.wait, 20)
+    user.cancel()
+    await asyncio.sleep(0)  # the user begins to close the connection
+    user.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await user
+    closing = asyncio.create_task(database.close())
+    await asyncio.sleep(0)
+    opening.may_end.set()
+    await closing
+    assert opening.closed == [True]

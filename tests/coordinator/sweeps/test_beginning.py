@@ -16,11 +16,11 @@ from muster_coordinator.model.events import (
     SendCommand,
     Ticked,
 )
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.runtime.settings.timetable import timetable_of
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
-NOTHING = Saved()
+NOTHING = StoredFleet()
 OFTEN = {"check": "collective", "cron": "5 12 * * *", "jitter_s": 0}
 CHECK = CheckInfo(
     name="collective",
@@ -34,7 +34,7 @@ CHECK = CheckInfo(
 )
 
 
-def fleet(saved: Saved = NOTHING, **sweeps) -> Fleet:
+def fleet(saved: StoredFleet = NOTHING, **sweeps) -> Fleet:
     settings = Settings.model_validate({"sweeps": sweeps})
     made = Fleet(name="lab", epoch=1, heartbeat_s=1e9, timetable=timetable_of(settings))
     made.restore(saved, NOON)
@@ -78,7 +78,7 @@ def test_a_sweep_that_was_missed_waits_for_its_nodes():
     """It begins after the restart, and its first group is formed when the last of its nodes has been heard of."""
     left = fleet(schedules={"often": {**OFTEN, "max_parallel": "100%"}})
     stored = {c.record.name: c.record for c in join(left, "a", "b") if isinstance(c, SaveNode)}
-    made = fleet(Saved(nodes=tuple(stored.values())), schedules={"often": {**OFTEN, "max_parallel": "100%"}})
+    made = fleet(StoredFleet(nodes=tuple(stored.values())), schedules={"often": {**OFTEN, "max_parallel": "100%"}})
     made.handle(Ticked(), NOON + 301.0)
     assert [sweep.nodes for sweep in made.sweeps()] == [("a", "b")]
     assert invited(join(made, "a")) == []

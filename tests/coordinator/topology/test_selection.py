@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.errors import Refused
 from muster.model import Health, ServiceState, Topology
 from muster_coordinator.topology.selection import Selection, parse_selection
-from muster_coordinator.topology.term import Candidate
+from muster_coordinator.topology.selection_term import Candidate
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "topology.md"
 
@@ -157,7 +157,6 @@ def test_an_empty_fleet_has_its_own_reason():
             chosen(text, [], {})
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="rack=!,;:*?[]-019 \"'\\\nnode"))
 def test_any_text_is_understood_or_refused(text):
     """Nothing else comes of what a person may type."""

@@ -1,11 +1,13 @@
 """What people read about the quarantine: each reason in words, and no more than is true."""
 
 import re
+import time
 from typing import Any
 
 import pytest
 
 from muster.alarm import Alarm, AlarmKind
+from muster.instants import instant_text
 from muster.model import Action as Advice
 from muster.model import Health, ServiceState, Verdict
 from muster.transition import Cause, Effect, Mark, SchedulerNode, Transition
@@ -38,7 +40,7 @@ from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.quarantine_text import budget_text, case_table, decision_table, why
 
 AT = 1_800_000_000.0
-TIME = "2027-01-15T08:00:00.000Z"
+TIME = instant_text(AT)
 DEMAND = Requirement(
     row="slow",
     codes=("gemm.slow", "gemm.spread"),
@@ -49,7 +51,8 @@ DEMAND = Requirement(
 )
 XID = Cause(code="nvml.xid", check="nvml", device=3, uuid="GPU-5c1d", xid=79, summary="it has fallen off the bus")
 SLOW = Cause(code="gemm.slow", check="gemm", device=1, summary="too slow")
-FOUND = "gemm.slow, gemm.spread (row slow)"
+FOUND = "gemm.slow, gemm.spread (policy row slow)"
+UNFROZEN = FreezeLifted(by="ann", reason="a fan")
 ROUND = (ProbationTest(check="gemm", strict=True), ProbationTest(check="nvml"))
 
 
@@ -65,101 +68,140 @@ def scheduled(mark=Mark.NONE, **known):
     ("known", "said"),
     [
         ({"demand": DEMAND}, [FOUND]),
-        ({"demand": DEMAND, "causes": (SLOW,)}, ["slow GPU 1: too slow; inspect the hardware (row slow)"]),
-        ({"causes": (XID,)}, ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
+        ({"demand": DEMAND, "causes": (SLOW,)}, ["slow GPU 1: too slow; inspect the hardware (policy row slow)"]),
+        ({"causes": (XID,)}, ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
         (
             {"demand": DEMAND, "causes": (XID, XID.model_copy(update={"device": 2}))},
-            ["drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
+            ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
         ),
         (
             {"prospect": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
-            [f"row heat asks for it from {TIME} on, unless nvml.too_hot is over before"],
+            [f"nvml.too_hot requires draining from {TIME} on, unless it clears before (policy row heat)"],
         ),
         (
             {"demand": DEMAND.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
-            [f"{FOUND}; not proven before gemm has found it once more"],
+            [f"{FOUND}; not drained before gemm finds it again"],
         ),
         (
-            {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "the budget is used up"},
-            [FOUND, "it stays in service for now: the budget is used up"],
+            {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "Not drained: budget of 2 of 6 reached"},
+            [FOUND, "Not drained: budget of 2 of 6 reached"],
         ),
         (
-            {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "too many have it"},
-            [FOUND, "it is not taken out for now: too many have it"],
+            {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "Rate limit: next drain in 7 s"},
+            [FOUND, "Rate limit: next drain in 7 s"],
         ),
-        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["ann holds it: a fan", FOUND]),
+        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Held by ann: a fan", FOUND]),
+        (
+            {"hold": Hold(by="somebody at slurm", reason="Resumed by hand in slurm; so", at=AT), "state": "IN_SERVICE"},
+            ["Resumed by hand in slurm; so"],
+        ),
         (
             {"demand": DEMAND, **scheduled(Mark.FOREIGN, detail="bob: rma")},
-            ["somebody else keeps it out (slurm): bob: rma", FOUND],
+            ["Drained by others in slurm: bob: rma", FOUND],
         ),
-        ({"demand": DEMAND, **scheduled(opted_out=True)}, ["it has opted out (slurm)", FOUND]),
-        ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "it is leaving: scale-down"]),
+        ({"demand": DEMAND, **scheduled(opted_out=True)}, ["Opted out in slurm", FOUND]),
+        ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "Leaving: scale-down"]),
         (
             {"state": ServiceState.IN_SERVICE, **scheduled(keeps_off="taint x:NoSchedule")},
-            ["work is kept off it (slurm: taint x:NoSchedule)"],
+            ["Others keep work off it (slurm: taint x:NoSchedule)"],
         ),
-        ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"silent since {TIME}"]),
+        ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"Silent since {TIME}"]),
         (
             {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
-            [f"silent since {TIME}", "it has left the fleet"],
+            [f"Silent since {TIME}", "Left the fleet"],
         ),
-        ({"state": ServiceState.IN_SERVICE, "spared": ("a.b takes no node out: so",)}, ["a.b takes no node out: so"]),
+        ({"state": ServiceState.IN_SERVICE, "spared": ("Agent silent; so",)}, ["Agent silent; so"]),
         (
             {"state": ServiceState.IN_SERVICE, "will_drain_again": ("slow still stands",)},
-            ["slow still stands", "to prevent that, hold the node or add a policy row"],
+            ["slow still stands", "To prevent that, hold the node or add a policy row"],
         ),
-        ({"state": ServiceState.ACCEPTING}, ["new, and not accepted yet"]),
+        ({"state": ServiceState.ACCEPTING}, ["New, not accepted yet"]),
         (
             {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm"},
-            ["not accepted: not measured yet: gemm"],
+            ["Not accepted: not measured yet: gemm"],
         ),
         (
             {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm", "trial": Probation(begun=AT)},
-            ["not accepted: not measured yet: gemm", "tests: 0 of 2 rounds passed"],
+            ["Not accepted: not measured yet: gemm", "Tests: 0 of 2 rounds passed"],
         ),
         ({"state": ServiceState.IN_SERVICE, "unfit_because": "not measured yet: gemm"}, []),
-        ({"back_at": AT}, [f"waits to be tested, from {TIME} on: nothing stands against it any more"]),
+        ({"back_at": AT}, [f"Retest after {TIME}: all faults have cleared"]),
         (
             {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
-            [FOUND, f"waits to be tested, from {TIME} on: it was away and is back"],
+            [FOUND, f"Retest after {TIME}: it was away and is back"],
         ),
         (
             {"back_at": AT, "demand": DEMAND},
-            [FOUND, f"it may be tested from {TIME} on, when nothing stands against it any more"],
+            [FOUND, f"Retest after {TIME} once all faults have cleared"],
         ),
         (
-            {"back_at": AT, "needs_person": "it was out 4 times"},
-            ["it stays out until somebody releases it: it was out 4 times"],
+            {"back_at": AT, "needs_person": "drained 4 times"},
+            ["Stays out until `muster quarantine release n1`: drained 4 times"],
         ),
         ({"state": ServiceState.IN_SERVICE}, []),
         (
             {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED},
-            ["not every actor has let it in again"],
+            ["Waiting for all actors to resume the node"],
+        ),
+        (
+            {
+                "state": ServiceState.IN_SERVICE,
+                "closed_as": ServiceState.CORDONED,
+                "outcomes": {"slurm": ActorOutcome(effect=Effect.FAILED, detail="down", at=AT, tries=1)},
+            },
+            ["Waiting for slurm to resume the node"],
+        ),
+        (
+            {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED, **scheduled(Mark.OURS)},
+            ["Waiting for slurm to resume the node"],
+        ),
+        (
+            {
+                "state": ServiceState.IN_SERVICE,
+                "closed_as": ServiceState.CORDONED,
+                "outcomes": {
+                    "slurm": ActorOutcome(effect=Effect.DONE, detail="resumed", at=AT, tries=1),
+                    "k8s": ActorOutcome(effect=Effect.FAILED, detail="down", at=AT, tries=1),
+                    "chat": ActorOutcome(effect=Effect.FAILED, detail="down", at=AT, tries=1, only_tells=True),
+                },
+                **scheduled(Mark.OURS),
+            },
+            ["Waiting for k8s to resume the node"],
         ),
     ],
 )
 def test_why(known, said):
-    """Whoever has the last word comes first, then what the node has to go for, then what happens next."""
+    """A person's request comes first, then what the node is drained for, then what happens next."""
     assert [*why(case(**known))] == said
 
 
 @pytest.mark.parametrize(
     ("trial", "said"),
     [
-        (Probation(begun=AT), "tests: 0 of 2 rounds passed"),
-        (Probation(begun=AT, waiting=ROUND, test="p1"), "tests: 0 of 2 rounds passed, gemm under way, then nvml"),
-        (Probation(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "tests: 1 of 2 rounds passed, nvml under way"),
-        (Probation(begun=AT, passed=1, next_at=AT), f"tests: 1 of 2 rounds passed, the next at {TIME}"),
-        (Probation(begun=AT, passed=3), "tests: 2 of 2 rounds passed"),
+        (Probation(begun=AT), "Tests: 0 of 2 rounds passed"),
+        (Probation(begun=AT, waiting=ROUND, test="p1"), "Tests: 0 of 2 rounds passed, gemm runs now, then nvml"),
+        (Probation(begun=AT, passed=1, waiting=ROUND[1:], test="p2"), "Tests: 1 of 2 rounds passed, nvml runs now"),
+        (Probation(begun=AT, passed=1, next_at=AT), f"Tests: 1 of 2 rounds passed, next one at {TIME}"),
+        (Probation(begun=AT, passed=3), "Tests: 2 of 2 rounds passed"),
         (
-            Probation(begun=AT, trouble=f"gemm said {Verdict.SKIPPED}", next_at=AT),
-            f"tests: 0 of 2 rounds passed, the last did not count: gemm said SKIPPED, the next at {TIME}",
+            Probation(begun=AT, trouble=f"gemm reported {Verdict.SKIPPED}", next_at=AT),
+            f"Tests: 0 of 2 rounds passed, the last one did not count: gemm reported SKIPPED, next one at {TIME}",
         ),
     ],
 )
 def test_progress_of_the_tests(trial, said):
     """Which test is under way, which come then, and what the last round came to."""
     assert [*why(case(ServiceState.PROBATION, trial=trial))] == [said]
+
+
+def test_times_have_local_time_beside_them(monkeypatch):
+    """As the other tables of the command line."""
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        shown = [case_table([case(back_at=AT)]), decision_table([Asked(id="r1", at=AT, request=UNFROZEN)])]
+    time.tzset()
+    assert [text.count("2027-01-15T08:00:00Z (17:00 JST)") for text in shown] == [2, 1]
 
 
 def test_a_dry_run_says_so_wherever_a_state_stands():
@@ -209,7 +251,7 @@ def test_what_changes_no_state_is_no_move():
         (HoldRequested(node="n1", by="ann", reason="a fan"), "n1", "hold"),
         (ReleaseRequested(node="n1", by="ann", reason="a fan"), "n1", "release"),
         (ReleaseRequested(node="n1", by="ann", reason="a fan", untested=True), "n1", "release, untested"),
-        (FreezeLifted(by="ann", reason="a fan"), "-", "unfreeze"),
+        (UNFROZEN, "-", "unfreeze"),
         (NodeForgotten(node="n1", by="ann", reason="a fan"), "n1", "forget"),
     ],
 )
@@ -223,7 +265,7 @@ def test_failures_are_seen_with_what_comes_next():
     """How often it was tried, and when it is tried again."""
     failed = ActorOutcome(effect=Effect.FAILED, detail="no\nsuch node", at=AT, tries=3, next_try=AT)
     (_, _, line) = case_table([case(outcomes={"slurm": failed})]).splitlines()
-    assert line == f"    slurm: FAILED (tried 3 times): no such node; again at {TIME}"
+    assert line == f"    slurm: FAILED (tried 3 times): no such node; next try at {TIME}"
 
 
 LEFT = ActorOutcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
@@ -262,7 +304,7 @@ def view(mode="enforce", **known):
 
 @pytest.mark.parametrize(
     ("mode", "said"),
-    [("observe", "nothing is taken out"), ("dry-run", "no actor does anything"), ("enforce", "are taken out")],
+    [("observe", "no node is drained"), ("dry-run", "actors change nothing"), ("enforce", "are drained")],
 )
 def test_the_mode_is_told_as_it_is(mode, said):
     """Nobody shall believe that nodes are taken out when none is."""
@@ -274,7 +316,7 @@ def test_the_mode_is_told_as_it_is(mode, said):
 def test_budget_tells_of_nodes_that_nobody_lets_in():
     """By name; without any, nothing is said."""
     told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
-    assert told.splitlines()[-1].startswith("kept out of work, and no agent reports from there: n7, n8; ")
+    assert told.splitlines()[-1].startswith("drained, and no agent reports from there: n7, n8; ")
     assert "no agent" not in untold
 
 
@@ -298,7 +340,7 @@ def test_budget_tells_of_alarms():
     text = budget_text(BudgetView(quarantine=view(alarms=(alarm,)), actors=()))
     *_, head, line = text.splitlines()
     assert head.split() == ["ALARM", "SINCE", "WHAT"]
-    assert line.split()[:2] == ["ACTION", TIME]
+    assert re.split("  +", line)[:2] == ["ACTION", TIME]
     assert "slurm does not drain n1:" in line
     assert "\x1b" not in text
     assert "ALARM" not in budget_text(BudgetView(quarantine=view(), actors=()))
@@ -316,7 +358,7 @@ def test_budget_tells_what_keeps_nodes_in_service():
     )
     text = budget_text(BudgetView(quarantine=view(held=("n7", "n8"), frozen=frozen, domains=domains), actors=actors))
     assert "held: n7, n8" in text
-    assert f"frozen: no node is taken out, as 12 have nvml.driver since {TIME}" in text
+    assert f"frozen: draining paused fleet-wide: 12 nodes report nvml.driver since {TIME}" in text
     assert [line.split()[0] for line in text.splitlines() if line.startswith("r")] == ["rate:", "r1", "r2"]
     assert text.splitlines()[-2].split("  ")[-1].strip() == "no kubeconfig"
     assert text.endswith("works: cluster c")

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.thresholds import Thresholds
+from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.model.probes import GroupRun, Site
 
 

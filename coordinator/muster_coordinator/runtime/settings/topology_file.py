@@ -6,7 +6,7 @@ from muster.errors import SettingsError
 from muster.model import Topology
 from muster_coordinator.topology.slurm import parse_slurm
 from muster_coordinator.topology.statements import places
-from muster_coordinator.topology.tables import parse_tables
+from muster_coordinator.topology.topology_toml import parse_tables
 
 _SLURM_SUFFIX = ".conf"
 """A file with this ending is Slurm's topology.conf; any other is TOML."""

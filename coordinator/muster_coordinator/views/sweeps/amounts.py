@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from muster.model import Metric
-from muster_coordinator.localize.evidence.thresholds import Thresholds
+from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of

@@ -6,10 +6,10 @@ from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord
-from muster_coordinator.views.sweeps.case_file import CaseFile
 from muster_coordinator.views.sweeps.explained import ExplainedRound, Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explained_group import explained_group
 from muster_coordinator.views.sweeps.naming import MOST_NAMES, fabric, failed_part, names
+from muster_coordinator.views.sweeps.node_in_sweep import CaseFile
 
 
 def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:

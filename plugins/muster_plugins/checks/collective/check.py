@@ -13,10 +13,10 @@ from pydantic import Field
 
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.model import Json
-from muster_plugins.checks.collective import resent, table
+from muster_plugins.checks.collective import retransmits, table
 from muster_plugins.checks.collective.direction import send_one_way
-from muster_plugins.checks.collective.exchange import Told, run_sizes, tell
 from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.checks.collective.measurement import Told, run_sizes, tell
 from muster_plugins.checks.collective.operations import OPERATIONS
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import everyone
@@ -69,7 +69,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     """Wrong elements and the wrong transport are errors; speed and what was sent again have references."""
     return [
         *judge_results(NAME, measurement, references),
-        *resent.judge_resent(NAME, measurement, references),
+        *retransmits.judge_resent(NAME, measurement, references),
         *_judge_hosts(measurement.facts),
     ]
 
@@ -112,8 +112,8 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             objective="busbw_gbps",
             by_rail="rail_busbw_gbps",
             quick={"iterations": 3, "warmup": 1},
-            judged=(*JUDGED, resent.METRIC),
-            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | resent.FINDS | _FINDS).items()},
+            judged=(*JUDGED, retransmits.METRIC),
+            finds={f"{NAME}.{word}": meaning for word, meaning in (FINDS | retransmits.FINDS | _FINDS).items()},
             cost_s=15.0,
             precedent="nccl-tests, Google cluster-health-scanner, Azure node health checks",
         )
@@ -154,7 +154,7 @@ def _measure_group(
     """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
     if group.backend == "gloo":
         place = replace(place, torch_name="cpu")
-    before = resent.look()
+    before = retransmits.look()
     rails = rails_of(group.nodes, group.local_ranks) if params.by_rail else []
     sizes = params.sizes(_DEFAULT_BYTES[place.backend])
     seen = run_sizes(params, sizes, place, context.progress, everyone(group.rank, len(group.nodes)))
@@ -164,7 +164,7 @@ def _measure_group(
     seen.add_wrong(apart.wrong + sent.wrong)
     transports = transport.connections(context.scratch)
     told = tell(group, seen, transports)
-    again = resent.sent_again(before, group, told.transports)
+    again = retransmits.sent_again(before, group, told.transports)
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, told.transports)

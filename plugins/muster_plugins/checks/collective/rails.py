@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from muster.model import Metric
-from muster_plugins.checks.collective.exchange import Seen
+from muster_plugins.checks.collective.measurement import Seen
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.table import median_busbw
 from muster_plugins.shared.torch_group import Group

@@ -29,8 +29,8 @@ from muster import (
     judge_value,
 )
 from muster.model import Data, Instant, Json, format_instant
-from muster_plugins.checks.kernel_log.file import StandingEventsFile
-from muster_plugins.checks.kernel_log.reading import KernelLog, KernelLogLook
+from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
+from muster_plugins.checks.kernel_log.log_reader import KernelLog, KernelLogLook
 from muster_plugins.checks.kernel_log.rules import normal_address, rules
 from muster_plugins.checks.kernel_log.source import LogUnavailable
 from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, StandingEvent, StandingTimes

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from muster import Action, Severity
 from muster.model import Data
 from muster.toml import shipped_table
-from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.shared import xids
 
 _ADDRESS = r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.([0-7]))?"

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from muster_plugins.checks.kernel_log.records import Record, journal_records, kmsg_records
+from muster_plugins.checks.kernel_log.record_parser import Record, journal_records, kmsg_records
 from muster_plugins.shared.programs import NotRun, TimedOut, run_program
 
 MOST_BYTES = 16 << 20

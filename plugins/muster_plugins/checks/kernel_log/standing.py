@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from muster import Action, Severity
-from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
 
 MOST_KINDS = 64

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from muster_plugins.checks.nvml.asking import SESSION_IS_OVER, Asking, Handle, Library, Read, is_one_of
 from muster_plugins.checks.nvml.links import fabric, link_indices, links_down
+from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, Asking, Handle, Library, Read, is_one_of
 from muster_plugins.shared.devices.reading import DeviceReading
 
 _NUMBERS: dict[str, Read] = {

@@ -3,7 +3,7 @@
 import ctypes
 from typing import NamedTuple
 
-from muster_plugins.checks.nvml.asking import Asking, Handle, Library, Read
+from muster_plugins.checks.nvml.queries import Asking, Handle, Library, Read
 
 _FABRIC_STATES = {
     "NVML_GPU_FABRIC_STATE_NOT_STARTED": "not started",

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from muster import Device
-from muster_plugins.checks.nvml.asking import SESSION_IS_OVER, Handle, Library, is_one_of
 from muster_plugins.checks.nvml.device import DeviceReader, identity
+from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, Handle, Library, is_one_of
 from muster_plugins.checks.nvml.standing_xids import StandingXids
 from muster_plugins.shared.devices.reading import NodeReading, StandingXid
 

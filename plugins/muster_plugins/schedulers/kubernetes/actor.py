@@ -12,7 +12,6 @@ from muster_plugins.schedulers.kubernetes.client import Client
 from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.event import event
 from muster_plugins.schedulers.kubernetes.health_writer import HealthWriter
-from muster_plugins.schedulers.kubernetes.leaving import leaving
 from muster_plugins.schedulers.kubernetes.marks import (
     has_opted_out,
     is_incomplete,
@@ -24,8 +23,9 @@ from muster_plugins.schedulers.kubernetes.marks import (
 )
 from muster_plugins.schedulers.kubernetes.node import Node
 from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
-from muster_plugins.schedulers.kubernetes.pace import Pace
 from muster_plugins.schedulers.kubernetes.patches import patches
+from muster_plugins.schedulers.kubernetes.planned_departure import leaving
+from muster_plugins.schedulers.kubernetes.request_rate import Pace
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
 
 _NOTHING = "nothing to change"

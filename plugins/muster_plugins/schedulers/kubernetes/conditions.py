@@ -12,7 +12,7 @@ from muster import HealthFinding, NodeHealthReport, Severity, describe_causes
 from muster.model import Health, Json
 from muster_plugins.schedulers.kubernetes.components import COMPONENTS, component_of
 from muster_plugins.schedulers.kubernetes.node import Condition
-from muster_plugins.schedulers.kubernetes.words import MOST_CHARACTERS, api_time
+from muster_plugins.schedulers.kubernetes.texts import MOST_CHARACTERS, api_time
 
 TYPE = "MusterHealthy"
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from muster import Transition
 from muster.model import Json, ServiceState
 from muster_plugins.schedulers.kubernetes.node import Node
-from muster_plugins.schedulers.kubernetes.words import api_time, message, state_word
+from muster_plugins.schedulers.kubernetes.texts import api_time, message, state_word
 
 _WARNED_OF = frozenset({ServiceState.CORDONED, ServiceState.HELD})
 

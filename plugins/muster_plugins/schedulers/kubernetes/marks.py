@@ -15,7 +15,7 @@ from muster.transition import OUT_OF_SERVICE
 from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, Node
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint
-from muster_plugins.schedulers.kubernetes.words import state_label
+from muster_plugins.schedulers.kubernetes.texts import state_label
 
 FIELD_MANAGER = "muster"
 """The name under which the API server keeps what we have applied."""

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from muster_plugins.schedulers.kubernetes.leaving import LEAVING_TAINTS
 from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.planned_departure import LEAVING_TAINTS
 from muster_plugins.schedulers.kubernetes.reservation import KEY as TESTING
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint

@@ -20,7 +20,7 @@ from muster_plugins.schedulers.kubernetes.marks import OurMark, is_our_cordon, o
 from muster_plugins.schedulers.kubernetes.node import Node
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint, replaced, taints_patch
-from muster_plugins.schedulers.kubernetes.words import state_label
+from muster_plugins.schedulers.kubernetes.texts import state_label
 
 
 class Form(StrEnum):

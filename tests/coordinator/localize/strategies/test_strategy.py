@@ -93,7 +93,7 @@ def test_what_is_bad_is_named(way: tuple[Strategy, Pairing], faults: Faults) -> 
     assert diagnosis.inconclusive == ()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     way=way,
     can=abilities,
@@ -134,7 +134,7 @@ def test_no_healthy_node_is_convicted(  # noqa: PLR0917 - one for each thing tha
     assert all(shares.keys() >= {*diagnosis.leaves.suspected[leaf]} for leaf in diagnosis.leaves.convicted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     way=st.sampled_from(NAMING),
     can=abilities,
@@ -162,7 +162,7 @@ def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
     assert not judged(sites, runs, can).convicted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     way=way,
     can=abilities,
@@ -184,7 +184,7 @@ def test_a_slower_machine_type_is_not_at_fault(  # noqa: PLR0917 - one for each 
     assert judged(sites, runs, can).culprits == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     way=way, can=abilities, count=st.integers(3, 24), bad=st.sets(st.integers(0, 23), max_size=4), seed=st.integers(0)
 )

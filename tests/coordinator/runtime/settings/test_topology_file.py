@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.errors import SettingsError
@@ -199,7 +199,6 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, reason):
 
 
 @pytest.mark.parametrize("name", ["topology.conf", "topology.toml"])
-@settings(deadline=None)
 @given(text=st.text(alphabet="SwitchName=Nodes= ab01,[]-#\\\n\"'leaf"))
 def test_any_text_is_understood_or_refused(name, text):
     """Nothing else comes of what may stand in a file."""

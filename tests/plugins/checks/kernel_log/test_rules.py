@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muster import Action
-from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.checks.kernel_log.rules import EventEnd, normal_address, recognise, rules
 
 REAL = [

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.checks.kernel_log.standing import MOST_KINDS, StandingEvents, StandingTimes, fold
 
 LOST_GPU = "NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus."

@@ -4,8 +4,8 @@ import pytest
 
 from muster import Mark
 from muster.model import Json
-from muster_plugins.schedulers.kubernetes.leaving import leaving
 from muster_plugins.schedulers.kubernetes.marks import has_opted_out, others_word, our_mark, whose_mark, why_left
+from muster_plugins.schedulers.kubernetes.planned_departure import leaving
 
 MARK = '{"transition": "t1", "state": "CORDONED", "reason": "because", "since": "2027-01-15T08:00:00Z"}'
 MARKED = {"annotations": {"muster.dev/quarantine": MARK}}

@@ -3,7 +3,7 @@
 import pytest
 
 from muster import Effect
-from muster_plugins.schedulers.kubernetes.pace import Pace
+from muster_plugins.schedulers.kubernetes.request_rate import Pace
 
 
 @pytest.fixture

@@ -19,5 +19,5 @@ def test_lost_marks_are_put_back(fleet, cluster, eventually, ecc):
         eventually(lambda node=node: cluster.node(node).is_quarantined, f"{node} to be marked again")
         eventually(lambda node=node: cluster.node(node).condition == BROKEN, f"{node}'s condition")
         assert fleet.case(node)["state"] == "CORDONED"
-        assert "kubernetes has it otherwise than decided, and is told again" in fleet.story(node, "drift")
+        assert "Kubernetes state differs from the decision; reapplying" in fleet.story(node, "drift")
     fleet.leave(*LOST)

@@ -11,14 +11,14 @@ STORY = (
     "  lost  ",
     "  back  ",
     "  found  simulated.ecc_uncorrected: ",
-    "  second_opinion  simulated is asked to find it again",
-    "  policy  row gpu-memory asks for it to go because of simulated.ecc_uncorrected: ",
+    "  second_opinion  simulated runs again as a second opinion",
+    "  policy  simulated.ecc_uncorrected requires draining (policy row gpu-memory): ",
     "  service  IN_SERVICE to CORDONED: ",
     "  action  kubernetes: DONE: node new: spec.unschedulable=true, ",
     "  service  CORDONED to PROBATION: it was away and is back",
     "  test  simulated: PASS",
     "  test  simulated: PASS",
-    "  service  PROBATION to IN_SERVICE: it has passed its tests 2 times in a row",
+    "  service  PROBATION to IN_SERVICE: passed its tests 2 times in a row",
     "  action  kubernetes: DONE: node new: no taint muster.dev/quarantine:NoSchedule; no spec.unschedulable, ",
 )
 """What `muster node story` has to tell, in this order, among other things."""
@@ -103,6 +103,6 @@ def test_a_node_that_leaves_is_no_failure(fleet, cluster, eventually):
     cluster.kubectl("delete", "leaver")
     eventually(lambda: fleet.case("leaver")["gone"], "it to have left")
     assert (fleet.case("leaver")["charges"], cluster.patches("leaver")) == ([], before)
-    assert fleet.story("leaver", "service") == ["ACCEPTING to IN_SERVICE: it has been examined and is healthy"]
-    told = ["it is silent, and no scheduler lists it any more"]  # what has been decided is stored a moment later
+    assert fleet.story("leaver", "service") == ["ACCEPTING to IN_SERVICE: all checks reported, and it is healthy"]
+    told = ["Silent, and no scheduler lists it any more"]  # what has been decided is stored a moment later
     eventually(lambda: fleet.story("leaver", "left") == told, "the story to say so")

@@ -10,7 +10,7 @@ def test_what_an_operator_lets_in_again_stays_in(fleet, cluster, muster, eventua
     cluster.kubectl("uncordon", "pardoned")
     eventually(lambda: fleet.case("pardoned")["hold"], "the hold")
     assert fleet.case("pardoned")["hold"]["by"] == "somebody at kubernetes"
-    said = "resumed by hand in kubernetes. muster will not drain it until `muster quarantine release pardoned`"
+    said = "Resumed by hand in kubernetes; muster will not drain it until `muster quarantine release pardoned`"
     assert said in fleet.case("pardoned")["hold"]["reason"]
     logged = fleet.coordinator.logged("resumed_by_hand")
     assert (logged["level"], logged["node"], logged["text"]) == ("warning", "pardoned", said)

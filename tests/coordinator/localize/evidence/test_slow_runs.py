@@ -3,7 +3,7 @@
 import pytest
 from tests.coordinator.localize.runs import ran, void, well
 
-from muster_coordinator.localize.evidence.thresholds import Thresholds
+from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.model.probes import GroupRun
 
 IMPOSSIBLE = 1e300

@@ -13,7 +13,7 @@ from muster_coordinator.model.transitions import TransitionRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
+class StoredFleet:
     """What the store holds of a fleet, for `Fleet.restore`.
 
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps

@@ -4,7 +4,7 @@ import pytest
 
 from muster.config import AgentSettings
 from muster.wire.topics import FROM_NODE, NodeTopic
-from muster_coordinator.runtime.allowance import KIB, LIMITS, MIB, Allowances, AllowedRate, MessageLimits, Meter
+from muster_coordinator.runtime.rate_limits import KIB, LIMITS, MIB, Allowances, AllowedRate, MessageLimits, Meter
 
 FEW = MessageLimits(AllowedRate(3, 0.5), AllowedRate(100, 10))
 

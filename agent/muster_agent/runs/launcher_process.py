@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from muster_agent.decide.orders import ChildExit
-from muster_agent.runs import process
+from muster_agent.runs import process_control
 
 PATIENCE_S = 2.0
 """How long a process may take to die after SIGKILL before it counts as stuck."""
@@ -71,13 +71,13 @@ def serve(link: socket.socket, roles: Mapping[str, Role], scratch: Path) -> NoRe
         os.setsid()
         for number in _TERMINAL_SIGNALS:  # the daemon decides when to stop; it may still have runs to report
             signal.signal(number, signal.SIG_IGN)
-        process.adopt_orphans()
+        process_control.adopt_orphans()
         _LauncherProcess(link, roles).serve()
         code = 0
     except BaseException:
         traceback.print_exc()
     finally:
-        process.end_descendants(PATIENCE_S)
+        process_control.end_descendants(PATIENCE_S)
         shutil.rmtree(scratch, ignore_errors=True)
         os._exit(code)
 
@@ -166,24 +166,28 @@ class _LauncherProcess:
         ending = [child for child in self._children.values() if child.give_up_at is not None]
         if not ending:
             return
-        processes = process.table()
+        processes = process_control.table()
         orphans = self._orphans(processes)
         for child in ending:
             if child.status is None:
-                remains = {child.pid} | process.descendants([child.pid], processes)
+                remains = {child.pid} | process_control.descendants([child.pid], processes)
             else:
                 remains, orphans = orphans, set()
                 if not child.killed:
                     child.left.update({pid: processes[pid].name for pid in remains})
-            process.kill(remains)
+            process_control.kill(remains)
             if not remains or now > (child.give_up_at or now):
                 self._given_up |= remains
                 del self._children[child.pid]
                 self._tell_exited(child, remains)
 
-    def _orphans(self, processes: dict[int, process.ProcessEntry]) -> set[int]:
+    def _orphans(self, processes: dict[int, process_control.ProcessEntry]) -> set[int]:
         known = {*(pid for pid, child in self._children.items() if child.status is None), *self._given_up}
-        return process.descendants([os.getpid()], processes) - known - process.descendants(known, processes)
+        return (
+            process_control.descendants([os.getpid()], processes)
+            - known
+            - process_control.descendants(known, processes)
+        )
 
     def _tell_exited(self, child: _Child, stuck: set[int], error: str = "") -> None:
         how = ChildExit(
@@ -205,12 +209,12 @@ def _live(role: Role, launcher: int, memory_limit_bytes: int | None, descriptors
     """Runs a child to its end, in a session of its own. Its output goes to the pipe that came with the request."""
     code: Any = 1
     try:
-        process.die_with_parent(launcher)
-        process.adopt_orphans()
+        process_control.die_with_parent(launcher)
+        process_control.adopt_orphans()
         os.setsid()
         control, output, *listener = descriptors
         _redirect(output)
-        process.limit(memory_limit_bytes)
+        process_control.limit(memory_limit_bytes)
         role(socket.socket(fileno=control), listener[0] if listener else None)
         code = 0
     except SystemExit as wish:

@@ -10,7 +10,7 @@ from muster.model import Json
 from muster.plugins import collect_checks, load
 from muster.references import applicable, shipped
 from muster_plugins.checks.collective.check import judge
-from muster_plugins.checks.collective.resent import Segments, look, resent_between, segments, sent_again
+from muster_plugins.checks.collective.retransmits import Segments, look, resent_between, segments, sent_again
 from muster_plugins.shared.torch_group import Group
 
 SNMP = """\
@@ -118,7 +118,7 @@ def test_counters_that_wrap_or_cannot_be_read_tell_nothing(before, after, reason
 
 def test_a_kernel_that_has_no_counters_tells_nothing(monkeypatch, tmp_path):
     """The file may be missing."""
-    monkeypatch.setattr("muster_plugins.checks.collective.resent._COUNTERS", tmp_path / "snmp")
+    monkeypatch.setattr("muster_plugins.checks.collective.retransmits._COUNTERS", tmp_path / "snmp")
     assert look() == ""
     assert sent_again(look(), group(), ()).metrics == {}
 

@@ -1,7 +1,7 @@
 """Server-sent events: a connection that gets every event.
 
 A listener that does not read is cut off like any client that keeps the server waiting (`muster.connections`), or
-earlier when it falls behind the log of the stream.
+earlier when it falls behind the log of the stream. Written by hand, because aiohttp-sse has no such limits.
 """
 
 import asyncio

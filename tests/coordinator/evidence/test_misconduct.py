@@ -6,9 +6,9 @@ from tests.coordinator.fleets import check, fleet, head, inventory, kinds, prese
 from muster.check import Scope, Worse
 from muster.model import MOST_DEVICES, Device, Finding, Health, Inventory, Run, Severity, Topology, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
-from muster_coordinator.evidence.conduct import QUIET_S, SUMMARIES
 from muster_coordinator.evidence.deduplication import MOST_STREAMS
 from muster_coordinator.evidence.health import MOST_CHECKS, MOST_STANDING, MOST_STANDING_BYTES
+from muster_coordinator.evidence.misconduct import QUIET_S, SUMMARIES
 from muster_coordinator.evidence.quotas import DAY_S
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
@@ -22,7 +22,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.nodes import Misconduct
-from muster_coordinator.model.saved import Saved
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.normal.baselines import MAX_READINGS
 
 
@@ -107,7 +107,7 @@ def test_runs_are_stored_of_so_many_checks_at_most():
     assert [it.ack.stored_through for it in commands if isinstance(it, SendAck)][-1] == 1000
     kept = tuple(it for command in commands if isinstance(command, StoreRuns) for it in command.runs)
     again = Fleet(name="test", epoch=8)
-    again.restore(Saved(runs=kept, streams={("a", "s"): 1000}), 200_000.0)
+    again.restore(StoredFleet(runs=kept, streams={("a", "s"): 1000}), 200_000.0)
     more = [run(1001).model_copy(update={"check": "c1001"}), run(1002).model_copy(update={"check": "c7"})]
     assert stored(again.handle(report(*more, after=1000), 200_001.0)) == 1
 

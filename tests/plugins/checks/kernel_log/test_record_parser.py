@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muster_plugins.checks.kernel_log.records import Record, journal_records, kmsg_records
+from muster_plugins.checks.kernel_log.record_parser import Record, journal_records, kmsg_records
 
 # Real lines, as /dev/kmsg and journalctl gave them.
 PLAIN = "5,0,0,-;Linux version 6.1.0-18-amd64"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from muster_agent.runs import process
+from muster_agent.runs import process_control
 
 
 def test_a_process_of_another_user_is_passed_over(monkeypatch):
@@ -16,7 +16,7 @@ def test_a_process_of_another_user_is_passed_over(monkeypatch):
         killed.append(pid)
 
     monkeypatch.setattr(os, "kill", kill)
-    process.kill([1, 2])
+    process_control.kill([1, 2])
     assert killed == [2]
 
 
@@ -33,5 +33,5 @@ def test_what_is_hidden_is_no_part_of_the_process_table(tmp_path, monkeypatch):
         (tmp_path / pid).mkdir()
         (tmp_path / pid / "stat").write_bytes(line)
     monkeypatch.setattr(Path, "read_bytes", read)
-    monkeypatch.setattr(process, "_PROC", tmp_path)
-    assert process.table() == {8: process.ProcessEntry(parent=1, name="a run")}
+    monkeypatch.setattr(process_control, "_PROC", tmp_path)
+    assert process_control.table() == {8: process_control.ProcessEntry(parent=1, name="a run")}

@@ -52,7 +52,7 @@ def test_how_often_runs_must_find_something(words, proofs):
     evidence = Evidence()
     for at, word in enumerate(words.split()):
         evidence.add(run(word, at))
-    assert [charge.proof for charge in standing_findings_of(evidence)] == proofs
+    assert [finding.proof for finding in standing_findings_of(evidence)] == proofs
 
 
 def test_convictions_go_first_and_comparisons_last():
@@ -62,7 +62,7 @@ def test_convictions_go_first_and_comparisons_last():
     evidence.add(run("FAIL", 1))
     evidence.convict(stands("gemm.failed", evidence={"confidence": 0.9}))
     found = standing_findings_of(evidence)
-    assert [(charge.code, charge.proof) for charge in found] == [
+    assert [(finding.code, finding.proof) for finding in found] == [
         ("gemm.failed", Proof.LOCALISED),
         ("gemm.slow", Proof.ONCE),
         ("baseline.drift", Proof.COMPARED),

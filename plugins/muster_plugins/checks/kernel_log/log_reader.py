@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muster import Severity
-from muster_plugins.checks.kernel_log.file import StandingEventsFile
-from muster_plugins.checks.kernel_log.records import Record
+from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
+from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
 from muster_plugins.checks.kernel_log.source import Kmsg, LogUnavailable, read_journal
 from muster_plugins.checks.kernel_log.standing import StandingEvents, StandingTimes, fold

@@ -35,7 +35,6 @@ from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import RequestedRun, Working, answer, answer_large, page
-from muster_coordinator.web.listening import send_events
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
@@ -53,6 +52,7 @@ from muster_coordinator.web.requests import (
     body,
     query,
 )
+from muster_coordinator.web.server_sent_events import send_events
 
 ROOT = "/api/v1"
 

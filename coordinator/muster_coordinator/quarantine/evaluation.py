@@ -1,0 +1,86 @@
+"""What the policy's answer changes in a node's record, and what the node's story says about it.
+
+The story gets an entry when the row, the cause or the proof changes, not with every run that repeats a finding.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from muster.model import Json, ServiceState, format_instant
+from muster.transition import Cause
+from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requirement
+from muster_coordinator.model.quarantine_events import Note
+from muster_coordinator.quarantine.policy import PolicyResult
+
+
+class Evaluated(NamedTuple):
+    """A node's record with what the policy requires now, and the entries of its story."""
+
+    record: QuarantineRecord
+    notes: tuple[Note, ...] = ()
+
+
+def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float) -> Evaluated:
+    """The record after the policy evaluated it at `now`."""
+    before = record.decision
+    notes: list[Note] = []
+    if result.causes != before.causes and not _keeps_causes(record):
+        record = record.deciding(causes=result.causes)
+    if result.requirement != before.requirement:
+        record = _requiring(record, result.requirement, now)
+        if _gist(result.requirement) != _gist(before.requirement):
+            data: Json = {} if result.requirement is None else result.requirement.model_dump(mode="json")
+            text = requirement_text(result.requirement, result.causes)
+            notes.append(Note(node=record.node, about="policy", text=text, data=data))
+    if result.upcoming != before.upcoming:
+        record = record.deciding(upcoming=result.upcoming)
+        if result.upcoming is not None:
+            text = result.upcoming.text(format_instant(result.upcoming.at))
+            data = result.upcoming.model_dump(mode="json")
+            notes.append(Note(node=record.node, about="policy", text=text, data=data))
+    return Evaluated(record, tuple(notes))
+
+
+def requirement_text(requirement: Requirement | None, causes: Iterable[Cause]) -> str:
+    """What the policy requires, with the row and its reason: `XID 79 requires draining (policy row …): …`."""
+    if requirement is None:
+        return "No finding requires draining any more"
+    found = dict.fromkeys(_name(cause) for cause in causes)
+    verb = "requires" if len(found) == 1 else "require"
+    unproven = ", ".join(requirement.unproven)
+    proof = f" once {unproven} finds it again" if unproven else ""
+    return f"{', '.join(found)} {verb} draining{proof} (policy row {requirement.row}): {requirement.reason}"
+
+
+def _name(cause: Cause) -> str:
+    """`XID 79`, else the whole code: a label such as `slow` does not tell of which check it is."""
+    has_number = cause.xid is not None or cause.sxid is not None
+    return cause.label if has_number else cause.code
+
+
+def _requiring(record: QuarantineRecord, requirement: Requirement | None, now: float) -> QuarantineRecord:
+    """The record with this requirement.
+
+    A HELD node keeps waiting while a second run confirms its finding. Any other node waits only for what is proven.
+    """
+    before = record.decision
+    if requirement is None:
+        return record.deciding(requirement=None, required_since=None, cause_since=None, waits_for=None)
+    has_same_cause = before.requirement is not None and before.requirement.cause == requirement.cause
+    is_waiting = requirement.is_proven or record.state is ServiceState.HELD
+    return record.deciding(
+        requirement=requirement,
+        required_since=before.required_since or now,
+        cause_since=before.cause_since if has_same_cause and before.cause_since is not None else now,
+        waits_for=before.waits_for if is_waiting else None,
+    )
+
+
+def _keeps_causes(record: QuarantineRecord) -> bool:
+    """Whether the causes stay as they are: a node that is out keeps the causes for which it was cordoned."""
+    return record.state in OUT and bool(record.decision.causes)
+
+
+def _gist(requirement: Requirement | None) -> tuple[object, ...]:
+    """What makes a requirement worth a new entry of the story."""
+    return () if requirement is None else (requirement.row, requirement.cause, requirement.is_proven)
