@@ -133,7 +133,7 @@ def start_muster(
     *arguments: str, env: Mapping[str, str], stderr: IO[bytes], imports: tuple[str, ...] = ()
 ) -> AnyProcess:
     """Starts a command, by a new interpreter where `env` has what is read only while one starts."""
-    if changed_at_the_start(env):
+    if changed_at_the_start(env) or has_sitecustomize(env):
         command = [sys.executable, "-m", "muster", *arguments]
         return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=stderr)
     return MusterProcess(*arguments, env=env, stderr=stderr, imports=imports)
@@ -203,3 +203,9 @@ def changed_at_the_start(env: Mapping[str, str]) -> set[str]:
     """The variables in which `env` differs from what the prepared interpreter was started with."""
     names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
     return {name for name in names if env.get(name) != os.environ.get(name)}
+
+
+def has_sitecustomize(env: Mapping[str, str]) -> bool:
+    """Whether PYTHONPATH has a module that Python imports while it starts."""
+    directories = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+    return any(Path(directory, "sitecustomize.py").exists() for directory in directories)
