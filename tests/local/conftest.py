@@ -66,7 +66,7 @@ class Local:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Callable[..., Local]]:
+def local(live: None, tmp_path: Path) -> Iterator[Callable[..., Local]]:
     """Starts a command with free ports and a data directory of its own; `local("up", MUSTER_NODE="n")`."""
     started: list[Local] = []
 
