@@ -51,10 +51,8 @@ def serve(requests: socket.socket) -> dict[str, Any]:
     while True:
         message, fds, _, _ = socket.recv_fds(requests, 1 << 20, 4)
         if not message:
-            while _reap(0):
-                pass
-            sys.exit()
-        while _reap(os.WNOHANG):
+            sys.exit()  # the tests have ended or were killed: see die_with_parent
+        while _reap():
             pass
         if not os.fork():
             requests.close()
@@ -64,7 +62,7 @@ def serve(requests: socket.socket) -> dict[str, Any]:
 
 
 def die_with_parent() -> None:
-    """Nothing stays behind when the tests are killed: they, this program and its commands are one chain."""
+    """Commands that still run when the tests are killed are killed with this program, which ends with the tests."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -76,9 +74,9 @@ def enter_network_of(pid: int) -> None:
     os.close(descriptor)
 
 
-def _reap(options: int) -> bool:
+def _reap() -> bool:
     try:
-        return os.waitpid(-1, options)[0] != 0
+        return os.waitpid(-1, os.WNOHANG)[0] != 0
     except ChildProcessError:
         return False
 
@@ -138,6 +136,5 @@ def exit_quickly(code: int) -> None:
 if __name__ == "__main__":
     del sys.path[0]  # the directory of this file, which holds tests
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests; this program ends with them
-    die_with_parent()
     prepare(*sys.argv[2:])
     become(serve(socket.socket(fileno=int(sys.argv[1]))))
