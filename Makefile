@@ -20,12 +20,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # These judge what nodes that share this machine reach: they get the machine for themselves.
-ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local tests/network/test_slow_networks.py
+ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local/test_demo.py \
+	tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
 PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/docs/test_words.py \
+	tests/local/test_demo_plan.py \
 	tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 

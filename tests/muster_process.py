@@ -64,7 +64,8 @@ started: list[Prepared] = []
 class MusterProcess:
     """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use.
 
-    Output for which there is no file is dropped. `imports` are modules that its runs would import.
+    Output for which there is no file is dropped. `imports` are modules that its runs would import. `network_of` is the
+    process in whose network namespace it runs.
     """
 
     def __init__(
@@ -75,11 +76,12 @@ class MusterProcess:
         stdout: IO[bytes] | None = None,
         stderr: IO[bytes] | None = None,
         imports: tuple[str, ...] = (),
+        network_of: int | None = None,
     ) -> None:
         self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
-        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd())}
+        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd()), "network_of": network_of}
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
@@ -131,7 +133,7 @@ def start_muster(
     *arguments: str, env: Mapping[str, str], stderr: IO[bytes], imports: tuple[str, ...] = ()
 ) -> AnyProcess:
     """Starts a command, by a new interpreter where `env` has what is read only while one starts."""
-    if changed_at_the_start(env):
+    if changed_at_the_start(env) or has_sitecustomize(env):
         command = [sys.executable, "-m", "muster", *arguments]
         return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=stderr)
     return MusterProcess(*arguments, env=env, stderr=stderr, imports=imports)
@@ -146,9 +148,12 @@ class Recorded(MusterProcess):
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         imports: tuple[str, ...] = (),
+        network_of: int | None = None,
     ) -> None:
         self._files = stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  see drop
-        super().__init__(*arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports)
+        super().__init__(
+            *arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports, network_of=network_of
+        )
 
     @property
     def stderr(self) -> str:
@@ -198,3 +203,9 @@ def changed_at_the_start(env: Mapping[str, str]) -> set[str]:
     """The variables in which `env` differs from what the prepared interpreter was started with."""
     names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
     return {name for name in names if env.get(name) != os.environ.get(name)}
+
+
+def has_sitecustomize(env: Mapping[str, str]) -> bool:
+    """Whether PYTHONPATH has a module that Python imports while it starts."""
+    directories = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+    return any(Path(directory, "sitecustomize.py").exists() for directory in directories)

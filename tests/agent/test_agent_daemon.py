@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ from typing import Any
 import aiomqtt
 import psutil
 import pytest
+from tests.muster_process import AnyProcess, start_muster
 from tests.waiting import wait_for
 
 from muster.references import Reference
@@ -32,7 +31,7 @@ TOPICS = Topics("default")
 class Agent:
     """A started agent: its process and its log."""
 
-    process: subprocess.Popen[bytes]
+    process: AnyProcess
     log: Path
 
     def logged(self, event: str) -> Any:
@@ -68,11 +67,7 @@ def started(tmp_path, mosquitto) -> Iterator[Callable[..., Agent]]:
         )
         log = tmp_path / f"log-{len(agents)}"
         with log.open("wb") as lines:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "muster", "agent", "--config", settings],
-                stderr=lines,
-                env={**os.environ, **(env or {})},
-            )
+            process = start_muster("agent", "--config", str(settings), env={**os.environ, **(env or {})}, stderr=lines)
         agents.append(Agent(process, log))
         return agents[-1]
 

@@ -4,8 +4,6 @@ import contextlib
 import json
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.muster_process import ONE_THREAD, MusterProcess
 from tests.waiting import wait_for
 
 
@@ -23,14 +22,7 @@ class Local:
         self._log = log
         self.data_dir = Path(settings["MUSTER_DATA_DIR"])
         with log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "muster", *arguments],
-                env={**os.environ, **settings},
-                stdout=output,
-                stderr=output,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self.process = MusterProcess(*arguments, env={**os.environ, **settings}, stdout=output, stderr=output)
 
     @property
     def text(self) -> str:
@@ -74,7 +66,7 @@ class Local:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Callable[..., Local]]:
+def local(live: None, tmp_path: Path) -> Iterator[Callable[..., Local]]:
     """Starts a command with free ports and a data directory of its own; `local("up", MUSTER_NODE="n")`."""
     started: list[Local] = []
 
@@ -99,6 +91,17 @@ def local(tmp_path: Path) -> Iterator[Callable[..., Local]]:
             for process in one.family():
                 process.kill()
             one.process.wait()
+
+
+@pytest.fixture
+def torch_in_agents(tmp_path: Path) -> dict[str, str]:
+    """Variables with which agents have torch when they start, so that none of their runs imports it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import sys\nif sys.orig_argv[-1] == 'agent':\n    import torch.distributed, torch._dynamo\n"
+    )
+    return {"PYTHONPATH": str(site), **ONE_THREAD}
 
 
 def free_address() -> str:

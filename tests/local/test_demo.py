@@ -7,13 +7,14 @@ import pytest
 
 from muster.model import Verdict
 from muster_coordinator.local.demo import DEADLINE_S
+from muster_coordinator.local.demo_plan import LEAST_NODES_WITH_FAULTS
 from muster_coordinator.model.sweep_records import SweepRecord
 
 
-def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):
+def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_path):
     """With exit code 0, and with what it found as JSON; nothing of it is left."""
     report = tmp_path / "demo.json"
-    running = local("demo", "--json", str(report))
+    running = local("demo", "--nodes", str(LEAST_NODES_WITH_FAULTS), "--json", str(report), **torch_in_agents)
     assert running.process.wait(DEADLINE_S + 10) == 0, running.text
     outcome = json.loads(report.read_text())
     assert set(outcome) == {"ok", "injected", "named", "nodes", "sweep", "duration_s"}
@@ -21,7 +22,7 @@ def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):
     by_fault = {fault: outcome["named"][node] for node, fault in outcome["injected"].items()}
     assert "simulated.ecc_uncorrected" in by_fault["gpu"]
     assert "collective.slow" in by_fault["slow_link"]
-    assert len(outcome["nodes"]) == 8
+    assert len(outcome["nodes"]) == LEAST_NODES_WITH_FAULTS
     assert all(device["simulated"] for node in outcome["nodes"] for device in node["devices"])
     sweep = SweepRecord.model_validate(outcome["sweep"])
     assert (sweep.state, sweep.strategy, sweep.verdict) == ("finished", "pairs", Verdict.FAIL)
@@ -35,7 +36,7 @@ def test_it_names_exactly_the_nodes_with_a_fault(local, tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_it(local, eventually, nothing_left, number, code):
     """In the middle of it, with all that it has started, and without a traceback."""
-    running = local("demo")
+    running = local("demo", "--no-faults", "--nodes", "2")
     eventually(lambda: "agents have joined" in running.text, "the agents to join")
     family = running.family()
     assert running.end(number)[0] == code

@@ -24,6 +24,7 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.muster_process import ONE_THREAD, TORCH, AnyProcess, MusterProcess, Recorded, changed_at_the_start
 from tests.waiting import PATIENCE_S, wait_for
 
 from muster_coordinator.local import processes
@@ -180,18 +181,11 @@ def new_network() -> Iterator[Network]:
 
 
 class Program:
-    """A program in a namespace, which writes to `log`; it is killed when whoever started it dies.
+    """A program of the laboratory, which writes to `log`. `ranks` and `bytes_sent` are those of an agent."""
 
-    `ranks` and `bytes_sent` are those of an agent.
-    """
-
-    def __init__(self, place: Namespace, log: Path, *command: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, process: AnyProcess, log: Path) -> None:
+        self._process = process
         self._log = log
-        until_we_die = [executable("setpriv"), "--pdeathsig", "KILL", executable(command[0]), *command[1:]]
-        with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [*place.enter, *until_we_die], env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-            )
 
     def has_said(self, words: str) -> bool:
         assert self._process.poll() is None, self._log.read_text()
@@ -233,9 +227,9 @@ class Laboratory:
     def start(self) -> None:
         config = self._directory / "mosquitto.conf"
         config.write_text(BROKER)
-        self._start(self._centre, "broker", "mosquitto", "-c", str(config))
+        self._start_new(self._centre, "broker", "mosquitto", "-c", str(config))
         coordinator = self._start_muster(COORDINATOR, {}, {})
-        # Ranks are forks of an agent. Six at once would take two cores seconds to import torch, were it not there.
+        # For an agent that is not forked: its ranks are forks of it, and would each import torch, were it not there.
         (self._directory / "sitecustomize.py").write_text("import torch.distributed\n")
         for node in NODES:
             self._start_agent(node)
@@ -262,10 +256,9 @@ class Laboratory:
         """The JSON that a command prints, run where the coordinator is."""
         return printed(self._muster(*arguments))
 
-    def _muster(self, *arguments: str) -> "subprocess.Popen[str]":
-        command = [*self._centre.enter, sys.executable, "-m", "muster", *arguments, "--json"]
+    def _muster(self, *arguments: str) -> Recorded:
         env = os.environ | {"MUSTER_DATA_DIR": str(self._directory / COORDINATOR)}  # where the API's token is
-        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return Recorded(*arguments, "--json", env=env, network_of=self._centre.pid)
 
     # Sweeps
 
@@ -273,21 +266,21 @@ class Laboratory:
         """An adaptive sweep over all nodes, once it has ended."""
         return self.ended_sweep(self.start_sweep(**params))
 
-    def start_sweep(self, **params: Any) -> "subprocess.Popen[str]":
+    def start_sweep(self, **params: Any) -> Recorded:
         """Such a sweep that goes on, for `ended_sweep`."""
         given = {"size_bytes": MESSAGE_BYTES, "iterations": 7, "warmup": 1, "timeout_s": 5} | params
         options = [f"--param={name}={value}" for name, value in given.items()]
         return self._muster("sweep", "start", "--check=collective", "--strategy=adaptive", *options, "--wait")
 
-    def ended_sweep(self, sweep: "subprocess.Popen[str]") -> SweepRecord:
+    def ended_sweep(self, sweep: Recorded) -> SweepRecord:
         return SweepRecord.model_validate(printed(sweep))
 
-    def start_long_sweep(self, node: str) -> "subprocess.Popen[str]":
+    def start_long_sweep(self, node: str) -> Recorded:
         """A sweep whose groups run for a second or more; the ranks of `node` have begun to send to others."""
         sweep, before = self.start_sweep(iterations=30), self.agents[node].bytes_sent
 
         def sends() -> bool:
-            assert sweep.poll() is None, sweep.communicate()
+            assert sweep.poll() is None, sweep.ended()
             return self.agents[node].bytes_sent > before + MESSAGE_BYTES
 
         wait_for(sends, f"{node} to send")
@@ -304,7 +297,7 @@ class Laboratory:
             "checks": {"simulated": {"enabled": False}},
             "plugins": {"disabled": NOT_NEEDED, "simulated": {"enabled": True, "devices": 1}},
         }
-        variables = {"PYTHONPATH": str(self._directory), "OMP_NUM_THREADS": "1"}  # six nodes share two cores
+        variables = {"PYTHONPATH": str(self._directory), **ONE_THREAD}  # six nodes share two cores
         if clock_off_by_s:
             variables |= {"LD_PRELOAD": str(self._clock), "CLOCK_OFF_BY_S": str(clock_off_by_s)}
         self.agents[node] = self._start_muster(node, ours | settings, variables)
@@ -318,11 +311,27 @@ class Laboratory:
         }
         part = COORDINATOR if name == COORDINATOR else "agent"
         env = processes.environment(everywhere | dict(settings)) | dict(variables)
-        return self._start(self.network.places[name], name, sys.executable, "-m", "muster", part, env=env)
+        if changed_at_the_start(env):
+            return self._start_new(self.network.places[name], name, sys.executable, "-m", "muster", part, env=env)
+        log = self._directory / f"{name}.log"
+        with log.open("wb") as output:
+            place = self.network.places[name].pid
+            process = MusterProcess(part, env=env, stdout=output, stderr=output, imports=TORCH, network_of=place)
+        return self._keep(Program(process, log))
 
-    def _start(self, place: Namespace, name: str, *command: str, env: Mapping[str, str] | None = None) -> Program:
-        self._programs.append(Program(place, self._directory / f"{name}.log", *command, env=env))
-        return self._programs[-1]
+    def _start_new(self, place: Namespace, name: str, *command: str, env: Mapping[str, str] | None = None) -> Program:
+        """Starts a program from its file; it is killed when the tests are."""
+        log = self._directory / f"{name}.log"
+        until_we_die = [executable("setpriv"), "--pdeathsig", "KILL", executable(command[0]), *command[1:]]
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*place.enter, *until_we_die], env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+        return self._keep(Program(process, log))
+
+    def _keep(self, program: Program) -> Program:
+        self._programs.append(program)
+        return program
 
     def _wait_until_free(self) -> None:
         for node, agent in self.agents.items():
@@ -335,11 +344,11 @@ class Laboratory:
         return {node["name"] for node in nodes if not node["lost"] and node["plugins"]} == set(NODES)
 
 
-def printed(command: "subprocess.Popen[str]") -> Any:
+def printed(command: Recorded) -> Any:
     """The JSON that a command has printed when it has ended."""
-    output, problem = command.communicate(timeout=PATIENCE_S)
-    assert output, problem
-    return json.loads(output)
+    done = command.ended(PATIENCE_S)
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="package")
