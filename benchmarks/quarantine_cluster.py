@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,12 @@ def enforcing(standin: StandIn) -> dict[str, Any]:
 
 
 def cordons(standin: StandIn, before: int) -> list[Request]:
-    """The requests to cordon a node that came after so many others."""
-    return [
-        it for it in standin.requests[before:] if it.verb == "patch" and it.body.get("spec", {}).get("unschedulable")
-    ]
+    """The requests to cordon a node that came after the first `before`, without those refused as too late.
+
+    A cordon is refused when the node has changed since it was read, such as its condition, and is sent again.
+    """
+    patches = [it for it in standin.requests[before:] if it.verb == "patch" and it.code != HTTPStatus.CONFLICT]
+    return [it for it in patches if it.body.get("spec", {}).get("unschedulable")]
 
 
 def node_of(request: Request) -> str:
