@@ -19,7 +19,7 @@ from muster_coordinator.quarantine.actors import (
     hold_after_resume,
 )
 from muster_coordinator.quarantine.desired import Rules, Step
-from muster_coordinator.quarantine.folded import NOTHING, Folded
+from muster_coordinator.quarantine.event_result import NOTHING, EventResult
 from muster_coordinator.quarantine.service_states import ServiceStates, note
 
 
@@ -36,7 +36,7 @@ class ActorIntake:
         self._corrects = corrects
         self._resumes_everywhere = resumes_everywhere
 
-    def survey(self, event: NodeSurveyed, now: float) -> Folded:
+    def survey(self, event: NodeSurveyed, now: float) -> EventResult:
         """Takes in the state of a node at a scheduler. An actor that answers a survey can be retried at once."""
         node, actor = event.node.node, event.actor
         if node not in self._states.by_node:
@@ -50,9 +50,9 @@ class ActorIntake:
         is_waiting = latest is not None and latest.may_try(actor, now)
         if is_waiting and concerns_mode(self._states.by_node[node], latest, self._rules):
             commands += self._states.transitions.retry(node, (actor,))
-        return Folded(commands, node)
+        return EventResult(commands, node)
 
-    def end_action(self, event: ActionEnded, now: float) -> Folded:
+    def end_action(self, event: ActionEnded, now: float) -> EventResult:
         """Takes in the outcome of a transition at one actor."""
         states = self._states
         known = states.transitions.known(event.node, event.transition)
@@ -67,13 +67,13 @@ class ActorIntake:
             states.put(after_outcome(states.by_node[event.node], known.transition, event.actor))
         self._note_uncordoned(event.node)
         states.look_at_retry(event.node)
-        return Folded(commands)
+        return EventResult(commands)
 
-    def note_told(self, event: AllTold, _: float) -> Folded:
+    def note_told(self, event: AllTold, _: float) -> EventResult:
         """Takes in that every actor was called once for a transition."""
         commands = [*self._states.transitions.note_told(event.node, event.transition)]
         self._note_uncordoned(event.node)
-        return Folded(commands)
+        return EventResult(commands)
 
     def _correct(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
         """Corrects a scheduler that differs from the decision, unless a person made the difference."""

@@ -14,7 +14,7 @@ from muster_coordinator.model.quarantine_events import (
 )
 from muster_coordinator.quarantine.actors import as_left
 from muster_coordinator.quarantine.admission import Admission
-from muster_coordinator.quarantine.folded import NOTHING, Folded
+from muster_coordinator.quarantine.event_result import NOTHING, EventResult
 from muster_coordinator.quarantine.membership import described, heard, is_unlisted, joined, taken_back
 from muster_coordinator.quarantine.policy import Policy, newly_spared, times_after
 from muster_coordinator.quarantine.service_states import ServiceStates, note
@@ -29,13 +29,13 @@ class NodeIntake:
         self._policy = policy
         self._keep_new_out = keep_new_out
 
-    def describe(self, event: NodeDescribed, now: float) -> Folded:
+    def describe(self, event: NodeDescribed, now: float) -> EventResult:
         """Takes in what a node announces about itself."""
         commands = [] if event.node in self._states.by_node else self._join(event.node, now)
         self._states.put(described(self._states.by_node[event.node], event))
-        return Folded(commands, event.node)
+        return EventResult(commands, event.node)
 
-    def hear(self, event: NodeHeard, now: float) -> Folded:
+    def hear(self, event: NodeHeard, now: float) -> EventResult:
         """Takes in that a node is online: for the first time, again, or still after a start."""
         self._admission.catching_up.note_heard(event.node, now)
         record = self._states.by_node.get(event.node)
@@ -45,26 +45,26 @@ class NodeIntake:
         elif record.evidence.has_left:
             commands = self._take_back(record, now)
         self._states.put(heard(self._states.by_node[event.node]))
-        return Folded(commands, event.node)
+        return EventResult(commands, event.node)
 
-    def outdate(self, _: EvidenceOutdated, now: float) -> Folded:
+    def outdate(self, _: EvidenceOutdated, now: float) -> EventResult:
         """Takes in that every node may have found something that the coordinator does not know."""
         records = self._states.by_node.values()
         self._admission.catching_up.begin(record.node for record in records if not record.evidence.has_left)
         return NOTHING
 
-    def take_delivery(self, event: BacklogDelivered, now: float) -> Folded:
+    def take_delivery(self, event: BacklogDelivered, now: float) -> EventResult:
         """Takes in that a node delivered some of its older runs."""
         self._admission.catching_up.note_delivered(event.node, event.through, now)
         return NOTHING
 
-    def lose(self, event: NodeLost, now: float) -> Folded:
+    def lose(self, event: NodeLost, now: float) -> EventResult:
         """Takes in that a node fell silent."""
         record = self._states.records.known(event.node)
         notes = self._learn(record, record.knowing(lost_at=now), now) if record.is_online else []
-        return Folded(notes + self._leave_if_unlisted(event.node), event.node)
+        return EventResult(notes + self._leave_if_unlisted(event.node), event.node)
 
-    def take_evidence(self, event: EvidenceChanged, now: float) -> Folded:
+    def take_evidence(self, event: EvidenceChanged, now: float) -> EventResult:
         """Takes in the findings that stand against a node."""
         record = self._states.records.known(event.node)
         if event.is_complete:
@@ -75,16 +75,16 @@ class NodeIntake:
         after = record.knowing(
             findings=event.findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because
         )
-        return Folded(self._learn(record, after, now), event.node)
+        return EventResult(self._learn(record, after, now), event.node)
 
-    def drop_from_list(self, event: NodeNotListed, now: float) -> Folded:
+    def drop_from_list(self, event: NodeNotListed, now: float) -> EventResult:
         """Takes in that a scheduler no longer lists a node."""
         record = self._states.by_node.get(event.node)
         if record is None or event.actor not in record.actors.observed:
             return NOTHING
         observed = {actor: seen for actor, seen in record.actors.observed.items() if actor != event.actor}
         self._states.put(record.acting(observed=observed))
-        return Folded(self._leave_if_unlisted(event.node), event.node)
+        return EventResult(self._leave_if_unlisted(event.node), event.node)
 
     def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[Command]:
         """Takes in evidence; the story says of each new error that does not require draining why."""

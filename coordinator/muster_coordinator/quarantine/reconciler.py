@@ -25,7 +25,7 @@ from muster_coordinator.quarantine.alarm_texts import node_of
 from muster_coordinator.quarantine.alarms import Alarms
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, desired
 from muster_coordinator.quarantine.evaluation import after_evaluation
-from muster_coordinator.quarantine.folded import NOTHING, Folded
+from muster_coordinator.quarantine.event_result import NOTHING, EventResult
 from muster_coordinator.quarantine.node_intake import NodeIntake
 from muster_coordinator.quarantine.policy import Policy, evaluate_policy
 from muster_coordinator.quarantine.records import Records
@@ -56,7 +56,7 @@ class Reconciler:
             corrects=settings.mode == "enforce",
             resumes_everywhere=settings.resume_by_hand == "everywhere",
         )
-        self._take: Mapping[type, Callable[[Any, float], Folded]] = {
+        self._take: Mapping[type, Callable[[Any, float], EventResult]] = {
             events.Restored: self._restore,
             events.NodeDescribed: nodes.describe,
             events.NodeHeard: nodes.hear,
@@ -131,21 +131,21 @@ class Reconciler:
 
     # Events
 
-    def _restore(self, event: events.Restored, now: float) -> Folded:
+    def _restore(self, event: events.Restored, now: float) -> EventResult:
         """Continues from what is stored."""
         commands, _ = self._start.restore(event, now)
         self._alarms.count(self.records)
-        return Folded([*commands, *alarm_deliveries.resent(self._admission.fleet)])
+        return EventResult([*commands, *alarm_deliveries.resent(self._admission.fleet)])
 
-    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> Folded:
+    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> EventResult:
         self._admission.fleet = alarm_deliveries.after_taken(self._admission.fleet, event)
         return NOTHING
 
-    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> Folded:
+    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> EventResult:
         self._admission.fleet = alarm_deliveries.after_delivered(self._admission.fleet, event)
         return NOTHING
 
-    def _end_test(self, event: events.TestEnded, now: float) -> Folded:
+    def _end_test(self, event: events.TestEnded, now: float) -> EventResult:
         """Takes in the result of a test or a second opinion. A node that fails in PROBATION is cordoned again."""
         record = self.records.get(event.node)
         if record is None or not record.awaits(event.test):
@@ -157,19 +157,19 @@ class Reconciler:
         result = note(record, "test", f"{check}: {event.verdict}", event.test)
         may_fail = record.state is ServiceState.PROBATION and record.hands_off is None
         if event.verdict is Verdict.FAIL and may_fail:
-            return Folded([result, *self._states.step(record, Step.FAIL, f"failed {check}", now)], event.node)
+            return EventResult([result, *self._states.step(record, Step.FAIL, f"failed {check}", now)], event.node)
         commands, node = self._take_tested(probation.after_answer(record, event.verdict, self._rules, now))
-        return Folded([result, *commands], node)
+        return EventResult([result, *commands], node)
 
-    def _take_tested(self, tested: probation.Tested) -> Folded:
+    def _take_tested(self, tested: probation.Tested) -> EventResult:
         record = self._states.put(tested.record)
         for moment in tested.look_again_at:
             self._records.look_at(record.node, moment)
-        return Folded([*tested.commands], record.node)
+        return EventResult([*tested.commands], record.node)
 
     def _grant(
         self, event: events.HoldRequested | events.ReleaseRequested | events.NodeForgotten, now: float
-    ) -> Folded:
+    ) -> EventResult:
         """Carries out a person's request about a node. A hold leaves it as it is: nothing follows from it."""
         granted = requests.grant(self._records.known(event.node), event, self._rules, now)
         record = self._states.put(granted.record)
@@ -178,17 +178,17 @@ class Reconciler:
             commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
         elif granted.says_again:
             commands += self._states.announce(record, record.state, granted.reason, now, by=event.by)
-        return Folded(commands, None if isinstance(event, events.HoldRequested) else event.node)
+        return EventResult(commands, None if isinstance(event, events.HoldRequested) else event.node)
 
-    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> Folded:
+    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> EventResult:
         """Resumes draining in spite of mass events. Waiting nodes are cordoned with the next tick."""
         self._admission.fleet = requests.lift(self._admission.fleet)
-        return Folded([self._asked(event, now)])
+        return EventResult([self._asked(event, now)])
 
     def _asked(self, request: events.Request, now: float) -> Command:
         return events.SaveRequest(asked=events.Asked(id=self._new_id("r"), at=now, request=request))
 
-    def _erase(self, event: events.NodeErased, now: float) -> Folded:
+    def _erase(self, event: events.NodeErased, now: float) -> EventResult:
         """Forgets a node past retention."""
         record = self._records.known(event.node)
         self._transitions.erase(record.node)
@@ -196,9 +196,9 @@ class Reconciler:
         self._records.remove(record.node)
         self._count_causes(record.decision.requirement, now=now)
         erased = note(record, "erased", "Deleted: away for longer than nodes are kept")
-        return Folded([erased, events.EraseNode(node=record.node)])
+        return EventResult([erased, events.EraseNode(node=record.node)])
 
-    def _pass_time(self, _: events.TimePassed, now: float) -> Folded:
+    def _pass_time(self, _: events.TimePassed, now: float) -> EventResult:
         """Cordons waiting nodes that are admitted now, and reconciles the nodes whose time has come."""
         commands: list[Command] = []
         self._admission.catching_up.pass_time(now)
@@ -211,7 +211,7 @@ class Reconciler:
                 commands += self._transitions.retry(node, due) if due else ()
             self._states.look_at_retry(node)
             commands += self._reconcile(node, now)
-        return Folded(commands)
+        return EventResult(commands)
 
     def _raise_alarms(self, now: float) -> list[Command]:
         """Raises and ends alarms with this tick."""

@@ -7,7 +7,7 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission, must_go
 from muster_coordinator.quarantine.desired import Rules
-from muster_coordinator.quarantine.folded import Folded
+from muster_coordinator.quarantine.event_result import EventResult
 from muster_coordinator.quarantine.probation import after_restart
 from muster_coordinator.quarantine.service_states import ServiceStates, note
 
@@ -24,7 +24,7 @@ class QuarantineStart:
         self._rules = rules
         self._mode = mode
 
-    def restore(self, event: Restored, now: float) -> Folded:
+    def restore(self, event: Restored, now: float) -> EventResult:
         """Takes over what is stored. Every node is reconciled with the first tick."""
         self._states.records.restore(event.records)
         self._states.transitions.restore(event.transitions, event.records)
@@ -38,7 +38,7 @@ class QuarantineStart:
         self._admission.catching_up.begin(record.node for record in event.records if not record.evidence.has_left)
         for node in [*self._states.by_node]:
             commands += self._resume(node, now)
-        return Folded(commands)
+        return EventResult(commands)
 
     def _resume(self, node: str, now: float) -> list[Command]:
         record = self._states.put(resumed(self._states.by_node[node], self._rules))

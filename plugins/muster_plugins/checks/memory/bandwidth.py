@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRIAD_FACTOR = 3.0
 
 
-class Job(NamedTuple):
+class BandwidthJob(NamedTuple):
     """Buffers of `size_bytes` are moved so often."""
 
     size_bytes: int
@@ -42,7 +42,7 @@ class Transfers(NamedTuple):
     near: bool
 
 
-def bandwidth(place: Place, job: Job) -> Bandwidth:
+def bandwidth(place: Place, job: BandwidthJob) -> Bandwidth:
     """Reads and writes the memory of one device; of the CPU, that of the host."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
@@ -54,7 +54,9 @@ def bandwidth(place: Place, job: Job) -> Bandwidth:
     )
 
 
-def transfers(place: Place, job: Job, cpus: frozenset[int], hosts: "dict[frozenset[int], torch.Tensor]") -> Transfers:
+def transfers(
+    place: Place, job: BandwidthJob, cpus: frozenset[int], hosts: "dict[frozenset[int], torch.Tensor]"
+) -> Transfers:
     """Moves a buffer from pinned host memory to one device and back.
 
     `cpus` are those next to the device; a thread on them gets the memory next to them. `hosts` keeps the host buffers
@@ -73,7 +75,7 @@ def transfers(place: Place, job: Job, cpus: frozenset[int], hosts: "dict[frozens
         )
 
 
-def must_fit(place: Place, job: Job, buffers: int) -> None:
+def must_fit(place: Place, job: BandwidthJob, buffers: int) -> None:
     """NotEnoughMemoryError if the device has less free memory than the buffers take."""
     needed, free = buffers * job.size_bytes, free_bytes(place)
     if needed > free:
@@ -95,7 +97,7 @@ def _pinned(place: Place, size_bytes: int) -> "torch.Tensor":
     return torch.empty(size_bytes // torch.float32.itemsize, dtype=torch.float32, pin_memory=pinned).zero_()
 
 
-def gbps(place: Place, job: Job, times_moved: int, work: Callable[[], object]) -> float:
+def gbps(place: Place, job: BandwidthJob, times_moved: int, work: Callable[[], object]) -> float:
     """GB/s of `work`, which moves a buffer `times_moved` times; the first call does not count."""
     warm_up(place, work, 0)
     return times_moved * job.size_bytes / median(time_each(place, work, job.iterations)) / 1e9

@@ -28,7 +28,7 @@ from muster import (
     hookimpl,
 )
 from muster_plugins.checks.memory import pairs
-from muster_plugins.checks.memory.bandwidth import Job, cpus_next_to
+from muster_plugins.checks.memory.bandwidth import BandwidthJob, cpus_next_to
 from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, Part
 from muster_plugins.checks.memory.pattern import Pattern, PatternJob
 from muster_plugins.shared import pci
@@ -176,7 +176,7 @@ def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measureme
     chosen = _CHOSEN[found[0].backend]
     node = MeasuredNode(
         found=found,
-        moving=Job(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),
+        moving=BandwidthJob(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),
         testing=PatternJob(
             share=params.share,
             limit_bytes=params.limit_bytes or chosen.limit_bytes,

@@ -7,7 +7,7 @@ from statistics import median_high
 from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
-from muster_plugins.checks.memory.bandwidth import Job, buffer, gbps, must_fit
+from muster_plugins.checks.memory.bandwidth import BandwidthJob, buffer, gbps, must_fit
 from muster_plugins.shared.metric_judgement import device_metric
 from muster_plugins.shared.torch_device import Place
 
@@ -22,7 +22,7 @@ FINDS = {
 }
 
 
-def row(place: Place, found: list[Place], job: Job) -> list[float | None]:
+def row(place: Place, found: list[Place], job: BandwidthJob) -> list[float | None]:
     """GB/s from one device to each of `found`, one after the other; None to itself."""
     must_fit(place, job, buffers=2)
     source = buffer(place, job.size_bytes).zero_()

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from muster.model import Json, Metric
 from muster_plugins.checks.memory import pairs
-from muster_plugins.checks.memory.bandwidth import Job, Transfers, bandwidth, transfers
+from muster_plugins.checks.memory.bandwidth import BandwidthJob, Transfers, bandwidth, transfers
 from muster_plugins.checks.memory.pattern import PatternJob, verify
 from muster_plugins.shared.torch_device import CPU, Place
 from muster_plugins.shared.torch_failures import Failure, attempt_each, each_number, failure_facts
@@ -23,7 +23,7 @@ class MeasuredNode(NamedTuple):
     """Where is measured, and how. `cpus` tells by device index which CPUs are next to a device, if it is known."""
 
     found: list[Place]
-    moving: Job
+    moving: BandwidthJob
     testing: PatternJob
     cpus: dict[int | None, frozenset[int]]
 

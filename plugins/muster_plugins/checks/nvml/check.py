@@ -22,7 +22,7 @@ from muster import (
     Skip,
     hookimpl,
 )
-from muster_plugins.checks.nvml.session import Session, Unusable
+from muster_plugins.checks.nvml.session import NvmlSession, Unusable
 from muster_plugins.shared import pci
 from muster_plugins.shared.devices.frame import device_check
 from muster_plugins.shared.devices.history import History
@@ -42,7 +42,7 @@ class NvmlSettings(Section):
     )
 
 
-_session = Session()
+_session = NvmlSession()
 """NVML is one library per process, and so is this; nothing is loaded before its first use, in a child process."""
 
 _history = History()

@@ -55,7 +55,7 @@ class _Opened(NamedTuple):
     software: dict[str, str]
 
 
-class Session:
+class NvmlSession:
     """NVML, opened at the first use and kept open, because it reports XIDs only to listeners.
 
     Two threads use it: one reads, another may `watch`. What the watch hears goes to the reader through a queue.

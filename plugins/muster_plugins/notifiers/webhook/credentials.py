@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from muster.errors import SettingsError
 from muster.secret_file import read_secret
-from muster_plugins.notifiers.webhook.settings import NAME, Target
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookTarget
 from muster_plugins.notifiers.webhook.signature import key_of
 
 _LEAST_SECRET = 8
@@ -23,7 +23,7 @@ class Credentials:
     token: str | None = field(default=None, repr=False)
 
 
-def read_credentials(name: str, target: Target) -> Credentials:
+def read_credentials(name: str, target: WebhookTarget) -> Credentials:
     """The secrets of the target of that name; SettingsError if a file does not hold what it should."""
     secret = _read(name, "secret_file", target.secret_file)
     return Credentials(
@@ -33,7 +33,7 @@ def read_credentials(name: str, target: Target) -> Credentials:
     )
 
 
-def _signing_key(name: str, target: Target, secret: str) -> bytes:
+def _signing_key(name: str, target: WebhookTarget, secret: str) -> bytes:
     try:
         return key_of(secret)
     except ValueError as error:
@@ -54,7 +54,7 @@ def _read(name: str, key: str, path: Path | None) -> str | None:
     return secret
 
 
-def without_secrets(text: str, target: Target, credentials: Credentials) -> str:
+def without_secrets(text: str, target: WebhookTarget, credentials: Credentials) -> str:
     """The text in one line, with `***` for secrets of the target: some servers answer with what they were sent."""
     url = urlsplit(target.url.get_secret_value())
     parts = [part for part in re.split("[/?&=]", f"{url.path}?{url.query}") if len(part) >= _LEAST_SECRET]

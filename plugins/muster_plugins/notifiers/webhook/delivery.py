@@ -14,7 +14,7 @@ from muster_plugins.notifiers.webhook.answer import TOLD, judge_answer
 from muster_plugins.notifiers.webhook.credentials import read_credentials, without_secrets
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
 from muster_plugins.notifiers.webhook.request import make_request
-from muster_plugins.notifiers.webhook.settings import Target
+from muster_plugins.notifiers.webhook.settings import WebhookTarget
 from muster_plugins.notifiers.webhook.tls import tls_of
 from muster_plugins.shared.error_words import in_words
 
@@ -40,12 +40,14 @@ class Delivery:
         """Closes the connections."""
         await self._session.close()
 
-    async def tell(self, targets: Mapping[str, Target], notice: Notice | AlarmNotice) -> dict[str, ActionOutcome]:
+    async def tell(
+        self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice
+    ) -> dict[str, ActionOutcome]:
         """Notifies the targets; their outcomes by name. Targets that have the notice or want to wait get no post."""
         outcomes = await asyncio.gather(*(self._tell(name, target, notice) for name, target in targets.items()))
         return dict(zip(targets, outcomes, strict=True))
 
-    async def _tell(self, name: str, target: Target, notice: Notice | AlarmNotice) -> ActionOutcome:
+    async def _tell(self, name: str, target: WebhookTarget, notice: Notice | AlarmNotice) -> ActionOutcome:
         key = f"{notice.key}:{name}"
         last, until = self._last.get(key, (TOLD, 0.0))
         wait_s = until - monotonic()
@@ -59,7 +61,7 @@ class Delivery:
         self._remember(key, outcome, inf if outcome is TOLD else monotonic() + (outcome.retry_after_s or 0.0))
         return outcome
 
-    async def _post(self, key: str, name: str, target: Target, notice: Notice | AlarmNotice) -> ActionOutcome:
+    async def _post(self, key: str, name: str, target: WebhookTarget, notice: Notice | AlarmNotice) -> ActionOutcome:
         url, now = target.url.get_secret_value(), time()
         credentials = read_credentials(name, target)
         request = make_request(key, target, credentials, notice, now)

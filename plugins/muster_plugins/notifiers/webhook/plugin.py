@@ -8,7 +8,7 @@ from muster import ActionOutcome, Alarm, Config, Effect, Survey, Transition, hoo
 from muster.errors import Unavailable
 from muster_plugins.notifiers.webhook.answer import combine
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
-from muster_plugins.notifiers.webhook.settings import NAME, Target, WebhookSettings
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings, WebhookTarget
 
 if TYPE_CHECKING:
     from muster_plugins.notifiers.webhook.delivery import Delivery
@@ -64,7 +64,7 @@ class Webhook:
             self._delivery = None
 
     async def _tell(
-        self, targets: Mapping[str, Target], notice: Notice | AlarmNotice, *, is_dry: bool
+        self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice, *, is_dry: bool
     ) -> ActionOutcome:
         """The outcome of notifying the targets; in a dry run, what they would be notified of."""
         if is_dry:

@@ -7,18 +7,18 @@ from urllib.parse import urlsplit
 
 from muster.errors import SettingsError
 from muster_plugins.notifiers.webhook.credentials import read_credentials
-from muster_plugins.notifiers.webhook.settings import NAME, Target
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookTarget
 from muster_plugins.notifiers.webhook.tls import tls_of
 from muster_plugins.shared.error_words import in_words
 
 
-async def find_problems(targets: Mapping[str, Target]) -> list[str]:
+async def find_problems(targets: Mapping[str, WebhookTarget]) -> list[str]:
     """One line for each target that cannot be reached, with what to change."""
     found = await asyncio.gather(*(_problem(name, target) for name, target in targets.items()))
     return [problem for problem in found if problem is not None]
 
 
-async def _problem(name: str, target: Target) -> str | None:
+async def _problem(name: str, target: WebhookTarget) -> str | None:
     try:
         read_credentials(name, target)
         await _connect(name, target)
@@ -34,7 +34,7 @@ async def _problem(name: str, target: Target) -> str | None:
     return f"plugins.{NAME}.targets.{name}: cannot reach {host} ({reason}): check url, ca_file and the network"
 
 
-async def _connect(name: str, target: Target) -> None:
+async def _connect(name: str, target: WebhookTarget) -> None:
     """Opens a connection and closes it; TimeoutError or OSError if that fails."""
     url = urlsplit(target.url.get_secret_value())
     secure = url.scheme == "https"

@@ -10,7 +10,7 @@ from muster_plugins.notifiers.webhook.alertmanager import alertmanager_alarm, al
 from muster_plugins.notifiers.webhook.credentials import Credentials
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
 from muster_plugins.notifiers.webhook.pagerduty import pagerduty_alarm, pagerduty_event
-from muster_plugins.notifiers.webhook.settings import Target
+from muster_plugins.notifiers.webhook.settings import WebhookTarget
 from muster_plugins.notifiers.webhook.signature import signature_headers
 from muster_plugins.notifiers.webhook.slack import slack_alarm, slack_message
 from muster_plugins.shared.alarm_document import alarm_document
@@ -18,7 +18,7 @@ from muster_plugins.shared.transition_document import transition_document
 
 
 @dataclass(frozen=True, slots=True, repr=False)  # there may be secrets in both parts
-class Request:
+class WebhookRequest:
     """Headers and body of a POST."""
 
     headers: dict[str, str]
@@ -26,8 +26,8 @@ class Request:
 
 
 def make_request(
-    key: str, target: Target, credentials: Credentials, notice: Notice | AlarmNotice, now: float
-) -> Request:
+    key: str, target: WebhookTarget, credentials: Credentials, notice: Notice | AlarmNotice, now: float
+) -> WebhookRequest:
     """The request for a notice. `key` is the same whenever the same notice goes to the same target."""
     if isinstance(notice, AlarmNotice):
         body = to_json(_alarm(target, credentials, notice))
@@ -42,10 +42,10 @@ def make_request(
         headers["Authorization"] = f"Bearer {credentials.token}"
     if credentials.signing_key is not None:
         headers |= signature_headers(credentials.signing_key, key, int(now), body)
-    return Request(headers, body)
+    return WebhookRequest(headers, body)
 
 
-def _transition(target: Target, credentials: Credentials, notice: Notice) -> Any:
+def _transition(target: WebhookTarget, credentials: Credentials, notice: Notice) -> Any:
     match target.format:
         case "generic":
             return transition_document(notice.fleet, notice.transition)
@@ -58,7 +58,7 @@ def _transition(target: Target, credentials: Credentials, notice: Notice) -> Any
             return alertmanager_alerts(notice)
 
 
-def _alarm(target: Target, credentials: Credentials, notice: AlarmNotice) -> Any:
+def _alarm(target: WebhookTarget, credentials: Credentials, notice: AlarmNotice) -> Any:
     match target.format:
         case "generic":
             return alarm_document(notice.fleet, notice.alarm)

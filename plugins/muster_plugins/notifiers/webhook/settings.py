@@ -18,7 +18,7 @@ NAME = "webhook"
 _SECRET_OF_FORMAT = {"generic": "secret_file", "pagerduty": "routing_key_file"}
 
 
-class Target(Section):
+class WebhookTarget(Section):
     """A table `[plugins.webhook.targets.<name>]`."""
 
     url: SecretStr = Field(description="Full URL to post to: https://host[:port]/path")
@@ -91,7 +91,7 @@ class WebhookSettings(Section):
         pattern=r"^https?://[^\s/]+(/[^\s]*)?$",
         description="The coordinator's URL for people, for links to a node's story; unset: no links",
     )
-    targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], Target] = Field(
+    targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], WebhookTarget] = Field(
         {}, description="Targets by name"
     )
 

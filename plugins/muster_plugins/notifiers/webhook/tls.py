@@ -5,10 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from muster.errors import SettingsError
-from muster_plugins.notifiers.webhook.settings import NAME, Target
+from muster_plugins.notifiers.webhook.settings import NAME, WebhookTarget
 
 
-def tls_of(name: str, target: Target) -> ssl.SSLContext:
+def tls_of(name: str, target: WebhookTarget) -> ssl.SSLContext:
     """A context that verifies certificate and name; SettingsError if the CA file cannot be used."""
     try:
         return _context(target.ca_file, None if target.ca_file is None else target.ca_file.stat().st_mtime_ns)

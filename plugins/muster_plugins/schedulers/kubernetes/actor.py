@@ -8,7 +8,7 @@ from muster import ActionOutcome, Effect, Mark, NodeHealthReport, SchedulerNode,
 from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict
 from muster_plugins.schedulers.kubernetes.calls import OF_THE_COORDINATOR
-from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.client import KubernetesClient
 from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.event import event
 from muster_plugins.schedulers.kubernetes.health_writer import HealthWriter
@@ -21,7 +21,7 @@ from muster_plugins.schedulers.kubernetes.marks import (
     whose_mark,
     why_left,
 )
-from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
@@ -48,8 +48,8 @@ class Actor:
         self._gpu_resources = settings.gpu_resources
         self._connection = Connection(settings)
         pace = Pace(settings.actor.requests_per_s)
-        self._client = Client(self._connection, pace.wait)
-        self._urgent_client = Client(self._connection, pace.go_first)
+        self._client = KubernetesClient(self._connection, pace.wait)
+        self._urgent_client = KubernetesClient(self._connection, pace.go_first)
         self._health = HealthWriter(self._client, settings.actor)
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class Actor:
         return _outcome(node, transition, done)
 
 
-def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutcome:
+def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> ActionOutcome:
     """The outcome, from the node's state at the API server."""
     if node.spec.unschedulable and not transition.is_out:
         done.append(f"but it is {others_word(node)}, too")
@@ -120,7 +120,7 @@ def _outcome(node: Node, transition: Transition, done: list[str]) -> ActionOutco
     return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
 
-def scheduler_node(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
+def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
     """The state of one node in Kubernetes; `ordinary` taints keep no work off it."""
     mark, ours = whose_mark(node, settings), our_mark(node, settings)
     return SchedulerNode(

@@ -11,7 +11,7 @@ from muster_plugins.schedulers.kubernetes.api_error import ApiError, Conflict, E
 from muster_plugins.schedulers.kubernetes.calls import ASK_RIGHTS, CREATE_EVENT, LIST_NODES, READ_NODE, Call
 from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.marks import FIELD_MANAGER
-from muster_plugins.schedulers.kubernetes.node import Node, NodeList
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode, NodeList
 from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.session import Question
 
@@ -29,14 +29,14 @@ class _Review(BaseModel):
     status: _Allowed
 
 
-class Client:
+class KubernetesClient:
     """The API server's calls that muster needs. Each request waits for its `turn`."""
 
     def __init__(self, connection: Connection, turn: Callable[[], Awaitable[None]]) -> None:
         self._connection = connection
         self._turn = turn
 
-    async def nodes(self) -> list[Node]:
+    async def nodes(self) -> list[KubernetesNode]:
         """All nodes, page by page; in one page if the server has forgotten the next page."""
         try:
             page = await self._page({"limit": str(_PAGE)})
@@ -48,11 +48,11 @@ class Client:
             nodes = (await self._page({})).items
         return nodes
 
-    async def node(self, name: str) -> Node:
+    async def node(self, name: str) -> KubernetesNode:
         """One node; Absent if it does not exist."""
-        return await self._ask(Node, Question(call=READ_NODE, node=name))
+        return await self._ask(KubernetesNode, Question(call=READ_NODE, node=name))
 
-    async def patch(self, node: Node, patch: Patch) -> Node:
+    async def patch(self, node: KubernetesNode, patch: Patch) -> KubernetesNode:
         """The node after the patch; Conflict if a guarded patch was decided on an older state."""
         # Whoever else wrote what we apply did so before we looked at the node, and was respected if that was due.
         force = {"force": "true"} if patch.form is Form.APPLY else {}
@@ -64,10 +64,10 @@ class Client:
             call=patch.call,
             node=node.name,
             query={"fieldManager": FIELD_MANAGER, **force},
-            body={"apiVersion": "v1", "kind": "Node", **patch.rest, "metadata": {**patch.metadata, **known}},
+            body={"apiVersion": "v1", "kind": "KubernetesNode", **patch.rest, "metadata": {**patch.metadata, **known}},
             form=patch.form,
         )
-        return await self._ask(Node, question)
+        return await self._ask(KubernetesNode, question)
 
     async def create_event(self, event: Json) -> None:
         """Writes an event, unless it exists."""

@@ -11,10 +11,10 @@ from muster import NodeHealthReport
 from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Forbidden, Invalid
 from muster_plugins.schedulers.kubernetes.calls import PATCH_STATUS
-from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.client import KubernetesClient
 from muster_plugins.schedulers.kubernetes.conditions import conditions
 from muster_plugins.schedulers.kubernetes.marks import has_opted_out
-from muster_plugins.schedulers.kubernetes.node import Metadata, Node, Status
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode, Metadata, Status
 from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
@@ -29,7 +29,7 @@ log = structlog.get_logger()
 class _Known:
     """What is kept of a node: who it is and its conditions, and of when the report is that was written last."""
 
-    node: Node
+    node: KubernetesNode
     has_opted_out: bool
     written_at: float = -1.0
 
@@ -40,14 +40,14 @@ class HealthWriter:
     It remembers nodes from surveys and from its own writes, so that a heartbeat is one request.
     """
 
-    def __init__(self, client: Client, settings: ActorSettings) -> None:
+    def __init__(self, client: KubernetesClient, settings: ActorSettings) -> None:
         self._client = client
         self._settings = settings
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
         self._refused: set[str] = set()  # the nodes that were refused for their own sake last
 
-    def note(self, nodes: Collection[Node]) -> None:
+    def note(self, nodes: Collection[KubernetesNode]) -> None:
         """Takes over how all nodes are."""
         before, self._known = self._known, {}
         self._refused &= {node.name for node in nodes}
@@ -96,9 +96,9 @@ class HealthWriter:
         patch = Patch(call=PATCH_STATUS, form=Form.APPLY, says="conditions", guarded=False, rest=rest)
         self._remember(await self._client.patch(known.node, patch), report.at)
 
-    def _remember(self, node: Node, written_at: float) -> _Known:
+    def _remember(self, node: KubernetesNode, written_at: float) -> _Known:
         """Without what others write on a node, which takes most of the room."""
         metadata = Metadata(name=node.name, uid=node.metadata.uid, resourceVersion=node.metadata.version)
-        slim = Node(metadata=metadata, status=Status(conditions=node.status.conditions))
+        slim = KubernetesNode(metadata=metadata, status=Status(conditions=node.status.conditions))
         known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), written_at)
         return known

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from muster import Cause, Mark, Transition
 from muster.model import Data, Instant, Name, ServiceState
 from muster.transition import OUT_OF_SERVICE
-from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, Node
+from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, KubernetesNode
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint
 from muster_plugins.schedulers.kubernetes.texts import state_label
@@ -37,7 +37,7 @@ class OurMark(Data):
     taint: Taint | None = None
 
 
-def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
+def our_mark(node: KubernetesNode, settings: ActorSettings) -> OurMark | None:
     """Our mark on the node; None if it is missing or cannot be read."""
     try:
         return OurMark.model_validate_json(node.metadata.annotations.get(settings.mark_key, ""))
@@ -45,7 +45,7 @@ def our_mark(node: Node, settings: ActorSettings) -> OurMark | None:
         return None
 
 
-def whose_mark(node: Node, settings: ActorSettings) -> Mark:
+def whose_mark(node: KubernetesNode, settings: ActorSettings) -> Mark:
     """Who keeps the node out of scheduling. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
@@ -59,12 +59,12 @@ def whose_mark(node: Node, settings: ActorSettings) -> Mark:
     return Mark.OURS if is_new(node, settings) else Mark.NONE
 
 
-def is_new(node: Node, settings: ActorSettings) -> bool:
+def is_new(node: KubernetesNode, settings: ActorSettings) -> bool:
     """Whether the node has the startup taint."""
     return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
-def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
+def is_our_cordon(node: KubernetesNode, settings: ActorSettings) -> bool:
     """Whether the node is cordoned by us: only by us, or also by others as long as our mark is there.
 
     The mark has to do where the API server does not remember who has wanted the cordon.
@@ -74,7 +74,7 @@ def is_our_cordon(node: Node, settings: ActorSettings) -> bool:
     return node.spec.unschedulable and is_ours
 
 
-def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
+def our_taint(node: KubernetesNode, settings: ActorSettings) -> Taint | None:
     """The taint that we added, if any, by the mark. A node that we cordoned without a mark has the usual one."""
     mark = our_mark(node, settings)
     if mark is not None:
@@ -82,13 +82,13 @@ def our_taint(node: Node, settings: ActorSettings) -> Taint | None:
     return settings.quarantine_taint if is_our_cordon(node, settings) else None
 
 
-def is_incomplete(node: Node, settings: ActorSettings) -> bool:
+def is_incomplete(node: KubernetesNode, settings: ActorSettings) -> bool:
     """Whether a node that is ours has lost its mark or the taint that this tells of, or is merely new."""
     mark = our_mark(node, settings)
     return mark is None or (mark.taint is not None and not mark.taint.is_among(node.spec.taints))
 
 
-def others_word(node: Node) -> str:
+def others_word(node: KubernetesNode) -> str:
     """What somebody else did to keep the node out: the program and the time, if the API server knows them."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
@@ -96,7 +96,7 @@ def others_word(node: Node) -> str:
     return next((f"cordoned with {it.manager} at {it.time}" for it in others), "cordoned by somebody else")
 
 
-def _cordoning(node: Node) -> list[FieldsOfManager]:
+def _cordoning(node: KubernetesNode) -> list[FieldsOfManager]:
     """Who decided whether the node gets work, as the API server remembers it."""
     return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
 
@@ -105,19 +105,19 @@ def _is_us(writer: FieldsOfManager) -> bool:
     return (writer.manager, writer.operation) == (FIELD_MANAGER, "Apply")
 
 
-def has_opted_out(node: Node, settings: ActorSettings) -> bool:
+def has_opted_out(node: KubernetesNode, settings: ActorSettings) -> bool:
     """Whether the node has the opt-out label."""
     key, _, value = settings.opt_out.partition("=")
     return node.metadata.labels.get(key) == value
 
 
-def _is_asked_for_since(node: Node, transition: Transition, settings: ActorSettings) -> bool:
+def _is_asked_for_since(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> bool:
     """Whether a person asked for this transition after somebody undid an earlier one of ours, whose mark is left."""
     mark = our_mark(node, settings)
     return transition.by is not None and (mark is None or mark.transition != transition.id)
 
 
-def why_left(node: Node, transition: Transition, settings: ActorSettings) -> str | None:
+def why_left(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> str | None:
     """Why we leave the node as it is, None when we may do what the transition asks for.
 
     Our mark beside a cordon of somebody else goes when the node is let back: nobody would take it away later.

@@ -59,7 +59,7 @@ class Status(_FromApi):
     capacity: dict[str, str] = {}
 
 
-class Node(_FromApi):
+class KubernetesNode(_FromApi):
     """A node."""
 
     metadata: Metadata
@@ -83,7 +83,7 @@ class NodeList(_FromApi):
     """A page of a list of nodes."""
 
     metadata: _ListMetadata = _ListMetadata()
-    items: list[Node]
+    items: list[KubernetesNode]
 
     @property
     def rest(self) -> str | None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.planned_departure import LEAVING_TAINTS
 from muster_plugins.schedulers.kubernetes.reservation import KEY as TESTING
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
@@ -27,7 +27,7 @@ Kind = tuple[str, str]
 """Key and effect of a taint; its value is the site's business."""
 
 
-def ordinary_kinds(nodes: Iterable[Node], gpu_resources: tuple[str, ...]) -> frozenset[Kind]:
+def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ...]) -> frozenset[Kind]:
     """The taints that more than half of the nodes with GPUs have, or of all nodes if none has GPUs."""
     everybody = list(nodes)
     counted = [node for node in everybody if _has_gpus(node, gpu_resources)] or everybody
@@ -35,7 +35,7 @@ def ordinary_kinds(nodes: Iterable[Node], gpu_resources: tuple[str, ...]) -> fro
     return frozenset(kind for kind, number in times.items() if 2 * number > len(counted))
 
 
-def keeps_off(node: Node, ordinary: frozenset[Kind], settings: ActorSettings) -> str | None:
+def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> str | None:
     """The taints by which others keep work off the node, for people; None if there are none.
 
     Ours, ordinary ones, and those of a planned departure do not count.
@@ -57,6 +57,6 @@ def _kind(taint: Taint) -> Kind:
     return taint.key, taint.effect
 
 
-def _has_gpus(node: Node, gpu_resources: tuple[str, ...]) -> bool:
+def _has_gpus(node: KubernetesNode, gpu_resources: tuple[str, ...]) -> bool:
     """Whether the node has ever announced GPUs: the number is 0 while their driver does not work."""
     return any(fnmatchcase(name, pattern) for name in node.status.capacity for pattern in gpu_resources)

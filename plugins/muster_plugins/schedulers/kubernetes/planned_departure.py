@@ -1,6 +1,6 @@
 """Whether a node leaves or restarts as planned, and why. Pure."""
 
-from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 
 # - cluster-autoscaler/utils/taints/taints.go of kubernetes/autoscaler. A node that it merely thinks of removing
 #   (DeletionCandidateOfClusterAutoscaler) may well stay, and get work.
@@ -27,7 +27,7 @@ _SHUTS_DOWN = "node is shutting down"
 """The kubelet's reason beside Ready while the host shuts down: pkg/kubelet/nodestatus/setters.go of Kubernetes."""
 
 
-def leaving(node: Node) -> str | None:
+def leaving(node: KubernetesNode) -> str | None:
     """Why the node leaves; None if nothing says so."""
     if node.metadata.deleted_at is not None:
         return "it is being deleted from Kubernetes"

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from muster.model import Json
 from muster_plugins.schedulers.kubernetes.api import ApiServer, Outdated, Unanswered
 from muster_plugins.schedulers.kubernetes.calls import PATCH_NODE, READ_NODE
-from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.taints import Taint, taints_patch
 
 KEY = "muster.dev/testing"
@@ -68,9 +68,9 @@ class TestingTaint:
             change: Json = {"metadata": {"resourceVersion": node.metadata.version}, **taints_patch(taints)}
             self._server.patch(PATCH_NODE.path.format(node=self._node), change, _MANAGER)
 
-    def _read(self) -> Node:
+    def _read(self) -> KubernetesNode:
         answer = self._server.get(READ_NODE.path.format(node=self._node), {})
         try:
-            return Node.model_validate_json(answer)
+            return KubernetesNode.model_validate_json(answer)
         except ValidationError:
             raise Unanswered("an answer that is not a node") from None

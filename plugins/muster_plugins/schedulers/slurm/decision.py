@@ -17,7 +17,7 @@ from muster_plugins.schedulers.slurm.nodes import SlurmNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ScontrolStep:
     """The update that scontrol must make on the node, if any, and the outcome after it."""
 
     effect: Effect
@@ -25,40 +25,42 @@ class Step:
     update: Mapping[str, str] = field(default_factory=dict)
 
 
-def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> Step:
+def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> ScontrolStep:
     """The step that is missing. A drain and its mark are one update, which Slurm takes as a whole."""
     if opt_out_feature in node.features:
-        return Step(effect=Effect.LEFT, detail=f"has opted out by its feature {opt_out_feature}")
+        return ScontrolStep(effect=Effect.LEFT, detail=f"has opted out by its feature {opt_out_feature}")
     return _take_out(node, transition) if transition.is_out else _let_back(node)
 
 
-def _take_out(node: SlurmNode, transition: Transition) -> Step:
+def _take_out(node: SlurmNode, transition: Transition) -> ScontrolStep:
     now, is_marked = hold(node), marked(node) == transition.id
     if now is SlurmHold.OTHERS:
-        return Step(effect=Effect.LEFT, detail=describe(node))
+        return ScontrolStep(effect=Effect.LEFT, detail=describe(node))
     if now is SlurmHold.QUARANTINE and is_marked:
-        return Step(effect=Effect.DONE, detail="is drained already")
+        return ScontrolStep(effect=Effect.DONE, detail="is drained already")
     if is_marked:
-        return Step(effect=Effect.LEFT, detail=f"was drained for {transition.id}, and somebody has resumed it since")
+        return ScontrolStep(
+            effect=Effect.LEFT, detail=f"was drained for {transition.id}, and somebody has resumed it since"
+        )
     reason = quarantine_reason(transition, node)
     update = {"State": "DRAIN", "Reason": reason, "Comment": with_mark(node.comment, transition.id)}
     jobs = ", its jobs run to their end" if node.has_jobs else ""
-    return Step(effect=Effect.DONE, detail=f"drained with the reason {reason!r}{jobs}", update=update)
+    return ScontrolStep(effect=Effect.DONE, detail=f"drained with the reason {reason!r}{jobs}", update=update)
 
 
-def _let_back(node: SlurmNode) -> Step:
+def _let_back(node: SlurmNode) -> ScontrolStep:
     unmark = {"Comment": without_mark(node.comment)} if marked(node) else {}
     match hold(node):
         case SlurmHold.QUARANTINE:
-            return Step(effect=Effect.DONE, detail="resumed", update={"State": _undrain(node), **unmark})
+            return ScontrolStep(effect=Effect.DONE, detail="resumed", update={"State": _undrain(node), **unmark})
         case SlurmHold.OTHERS:
-            return Step(effect=Effect.LEFT, detail=describe(node), update=unmark)
+            return ScontrolStep(effect=Effect.LEFT, detail=describe(node), update=unmark)
         case SlurmHold.TEST:
-            return Step(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
+            return ScontrolStep(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
         case SlurmHold.ABSENCE:
-            return Step(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
+            return ScontrolStep(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
         case SlurmHold.NOTHING:
-            return Step(effect=Effect.DONE, detail="is not drained", update=unmark)
+            return ScontrolStep(effect=Effect.DONE, detail="is not drained", update=unmark)
 
 
 def _undrain(node: SlurmNode) -> str:

@@ -7,9 +7,9 @@ import json
 import sys
 from threading import Lock, Thread
 
-from muster_plugins.checks.nvml.session import Session, Unusable
+from muster_plugins.checks.nvml.session import NvmlSession, Unusable
 
-session = Session()
+session = NvmlSession()
 speaking = Lock()
 
 

@@ -7,7 +7,7 @@ from muster.config import Config, Settings
 from muster.errors import SettingsError
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_plugins.notifiers.webhook.settings import Target, WebhookSettings
+from muster_plugins.notifiers.webhook.settings import WebhookSettings, WebhookTarget
 
 SECRET_URL = "https://hooks.slack.com/services/T0/B0/do-not-show"
 
@@ -108,7 +108,7 @@ def test_settings_that_are_shown_show_no_url():
 def test_a_target_is_told_of_its_states(states, before, after, told):
     """Unless set otherwise: what somebody should look after, and its end, but not each new node that is accepted."""
     chosen = {} if states is None else {"states": states}
-    target = Target.model_validate({"url": SECRET_URL, "format": "slack", **chosen})
+    target = WebhookTarget.model_validate({"url": SECRET_URL, "format": "slack", **chosen})
     transition = Transition(
         id="t1", node="n1", before=ServiceState(before), after=ServiceState(after), reason="a test", at=0
     )

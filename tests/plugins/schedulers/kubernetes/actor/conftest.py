@@ -7,7 +7,7 @@ import pytest
 from muster import ActionOutcome, NodeHealthReport, SchedulerNode, Survey, Transition
 from muster.config import Config, Settings
 from muster_plugins.schedulers.kubernetes import plugin
-from muster_plugins.schedulers.kubernetes.node import Node
+from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 AT = 1_800_000_000.0
@@ -58,10 +58,10 @@ def transition():
 def as_node():
     """Makes the actor's view of a node: `as_node(spec={...}, labels={...}, annotations={...}, ...)`."""
 
-    def make(**more: Any) -> Node:
+    def make(**more: Any) -> KubernetesNode:
         spec, status = more.pop("spec", {}), more.pop("status", {})
         metadata = {"name": "n1", "uid": "u1", "resourceVersion": "7", **more}
-        return Node.model_validate({"metadata": metadata, "spec": spec, "status": status})
+        return KubernetesNode.model_validate({"metadata": metadata, "spec": spec, "status": status})
 
     return make
 

@@ -4,7 +4,7 @@ import pytest
 
 from muster import Effect, Mark
 from muster_plugins.schedulers.kubernetes.api_error import ApiError
-from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.client import KubernetesClient
 
 PATCHES = ("no old taint", "the mark with the new one", "the new taint")
 
@@ -12,7 +12,7 @@ PATCHES = ("no old taint", "the mark with the new one", "the new taint")
 @pytest.fixture
 def interrupted_after(monkeypatch):
     """Has nothing be patched any more after so many patches, until the function that this gives is called."""
-    patch = Client.patch
+    patch = KubernetesClient.patch
 
     def order(patches):
         left = [*range(patches)]
@@ -23,8 +23,8 @@ def interrupted_after(monkeypatch):
             left.pop()
             return await patch(client, node, wanted)
 
-        monkeypatch.setattr(Client, "patch", some)
-        return lambda: monkeypatch.setattr(Client, "patch", patch)
+        monkeypatch.setattr(KubernetesClient, "patch", some)
+        return lambda: monkeypatch.setattr(KubernetesClient, "patch", patch)
 
     return order
 

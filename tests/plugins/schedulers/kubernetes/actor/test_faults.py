@@ -6,7 +6,7 @@ from benchmarks.kubernetes_standin.resources import EVENTS
 
 from muster import Effect, Mark
 from muster.errors import Unavailable
-from muster_plugins.schedulers.kubernetes.client import Client
+from muster_plugins.schedulers.kubernetes.client import KubernetesClient
 
 STEPS = {
     "read": ("get", "/api/v1/nodes/read"),
@@ -84,16 +84,16 @@ async def test_a_node_that_has_changed_is_looked_at_again(standin, coordinator):
 @pytest.fixture
 def between_look_and_change(monkeypatch):
     """Has something happen once, when a coordinator has read a node and not changed it yet."""
-    read = Client.node
+    read = KubernetesClient.node
 
     def order(happens):
         async def node(client, name):
             found = await read(client, name)
-            monkeypatch.setattr(Client, "node", read)
+            monkeypatch.setattr(KubernetesClient, "node", read)
             await happens(name)
             return found
 
-        monkeypatch.setattr(Client, "node", node)
+        monkeypatch.setattr(KubernetesClient, "node", node)
 
     return order
 
@@ -145,14 +145,14 @@ async def test_an_answer_that_is_none_is_a_failure(standin, coordinator, verb):
 @pytest.fixture
 def compacted(standin, monkeypatch):
     """An API server that forgets what it was whenever it has given a page, so that no list can go on."""
-    page = Client._page
+    page = KubernetesClient._page
 
     async def page_and_forget(client, query):
         found = await page(client, query)
         standin.store.forget()
         return found
 
-    monkeypatch.setattr(Client, "_page", page_and_forget)
+    monkeypatch.setattr(KubernetesClient, "_page", page_and_forget)
 
 
 @pytest.mark.usefixtures("compacted")

@@ -6,11 +6,11 @@ from muster.model import Name
 from muster_coordinator.model.quarantine_events import Command
 
 
-class Folded(NamedTuple):
+class EventResult(NamedTuple):
     """The commands that follow from an event, and the node to reconcile now, if any."""
 
     commands: list[Command]
     node: Name | None = None
 
 
-NOTHING = Folded([])
+NOTHING = EventResult([])
