@@ -216,14 +216,14 @@ def test_it_ends_in_time_although_its_children_do_not(started, tmp_path):
 
 
 def test_a_bug_is_the_end_of_the_agent(started, tmp_path):
-    """A callback that raises ends it with an error; nobody would do what that should have done."""
+    """A callback that raises ends it with exit code 70; nobody would do what that should have done."""
     (tmp_path / "sitecustomize.py").write_text(
         "from muster_agent.decide.node import NodeAgent\n"
         "tick = NodeAgent._tick\n"
         "NodeAgent._tick = lambda node, event, now: tick(node, event, now) / 0\n"
     )
     agent = started("checks.simulated.interval_s = 0.2", env={"PYTHONPATH": str(tmp_path)})
-    assert agent.process.wait(timeout=20) == 1
+    assert agent.process.wait(timeout=20) == 70
     assert "TypeError" in agent.log.read_text()
 
 
