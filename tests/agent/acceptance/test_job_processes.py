@@ -1,11 +1,14 @@
 """A suite carried out by real processes of a job, started as torchrun, srun or an operator would."""
 
+import contextlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.muster_process import TORCH, Recorded
@@ -105,8 +108,9 @@ def torchrun(tmp_path):
 def _by_torchrun(*options: str) -> subprocess.CompletedProcess[str]:
     torchrun = [sys.executable, "-m", "torch.distributed.run"]
     muster = [sys.executable, "-m", "muster", "check", "run", "--suite", "mini", *options]
+    endpoint = ("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{free_pair()}")
     done = subprocess.run(
-        [*torchrun, "--standalone", "--nproc-per-node", "2", "--no-python", *muster],
+        [*torchrun, *endpoint, "--nproc-per-node", "2", "--no-python", *muster],
         env={**os.environ, "OMP_NUM_THREADS": "1", "MUSTER_NODE": "a"},
         capture_output=True,
         text=True,
@@ -116,6 +120,18 @@ def _by_torchrun(*options: str) -> subprocess.CompletedProcess[str]:
     if "PyTorch was build without libuv support" in done.stderr:  # "build" is torch's own word
         pytest.skip("torchrun itself cannot start: this torch was built without libuv, as Debian's is")
     return done
+
+
+def free_pair() -> int:
+    """A port for torchrun; the next one, which muster takes, is free too.
+
+    Both are below the ports that the kernel gives to connections of other tests.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(10_000, lowest - 1)
+        with contextlib.suppress(OSError), socket.create_server(("", port)), socket.create_server(("", port + 1)):
+            return port
 
 
 def test_torchrun_itself_starts_it(torchrun):

@@ -64,7 +64,7 @@ class KubernetesClient:
             call=patch.call,
             node=node.name,
             query={"fieldManager": FIELD_MANAGER, **force},
-            body={"apiVersion": "v1", "kind": "KubernetesNode", **patch.rest, "metadata": {**patch.metadata, **known}},
+            body={"apiVersion": "v1", "kind": "Node", **patch.rest, "metadata": {**patch.metadata, **known}},
             form=patch.form,
         )
         return await self._ask(KubernetesNode, question)

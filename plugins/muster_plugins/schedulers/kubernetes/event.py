@@ -18,7 +18,7 @@ def event(node: KubernetesNode, transition: Transition) -> Json:
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": "default"},
-        "involvedObject": {"apiVersion": "v1", "kind": "KubernetesNode", "name": node.name, "uid": node.metadata.uid},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.metadata.uid},
         "type": "Warning" if transition.after in _WARNED_OF else "Normal",
         "reason": state_word(transition.after),
         "message": message(transition),
