@@ -6,6 +6,11 @@ from muster_coordinator.model.sweep_records import Ending
 HOUR_S = 3600
 
 
+def notes_about(what, sweep):
+    """The notes with this word. On a busy machine there may be others, such as one about a pair that was slow once."""
+    return [note for note in sweep.notes if what in note]
+
+
 def test_a_host_with_fewer_devices_than_declared(laboratory):
     """It declines before any rank starts, with what it has and what it should have; the others are cleared."""
     laboratory.change_agent("node-1", expected_gpus=2)
@@ -27,8 +32,8 @@ def test_a_rank_that_is_killed_once(laboratory):
     (group,) = (group for group in sweep.rounds[0].groups if "node-2" in group.members)
     assert [(it.node, it.reason) for it in group.blamed] == [("node-2", "run.killed")]
     assert (sweep.verdict, sweep.cleared_nodes) == (Verdict.PASS, sweep.nodes)
-    (note,) = sweep.notes
-    assert "node-2" in note and "SIGKILL" in note
+    (note,) = notes_about("SIGKILL", sweep)
+    assert "node-2" in note
 
 
 def test_a_host_whose_clock_is_off_by_an_hour(laboratory):
@@ -36,5 +41,5 @@ def test_a_host_whose_clock_is_off_by_an_hour(laboratory):
     laboratory.change_agent("node-4", clock_off_by_s=HOUR_S)
     sweep = laboratory.sweep()
     assert (sweep.verdict, sweep.cleared_nodes) == (Verdict.PASS, sweep.nodes)
-    (note,) = sweep.notes
-    assert "node-4" in note and "clock" in note and "3600 s" in note
+    (note,) = notes_about("clock", sweep)
+    assert "node-4" in note and "3600 s" in note

@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from muster.addresses import possible_host
 from muster.errors import Refused
 
-SLURM_PORTS = (20_000, 10_000)
-"""Ports to choose from if srun names none; the job's id selects one of them."""
+DERIVED_PORTS = (20_000, 10_000)
+"""The first port and the number of ports to choose from if the environment names none for muster.
+
+They lie below the ports that Linux gives to connections, so that no connection of another program holds one.
+"""
+
+_FIRST_OF_CONNECTIONS = 32_768
+"""The kernel chooses ports from here on, unless net.ipv4.ip_local_port_range says otherwise (Linux, ip-sysctl)."""
 
 _LAST_PORT = 65_535
 
@@ -64,12 +70,29 @@ def _from_torch(environment: Mapping[str, str]) -> Job:
         local_rank=_number(environment, "LOCAL_RANK", 0),
         local_size=_number(environment, "LOCAL_WORLD_SIZE", 1),
         address=_text(environment, "MASTER_ADDR"),
-        port=_number(environment, "MASTER_PORT") + ("TORCHELASTIC_RUN_ID" in environment),  # torchrun itself uses it
+        port=_port_of_torch(environment),
     )
 
 
+def _port_of_torch(environment: Mapping[str, str]) -> int:
+    """MASTER_PORT, or another if torchrun holds that one itself.
+
+    If a person chose MASTER_PORT, the next port is free as a rule. If torchrun took any free one, as `--standalone` and
+    the rendezvous c10d do, the next port may be that of a connection: on a host with 1,000 connections, one start in 28
+    would fail.
+    """
+    port = _number(environment, "MASTER_PORT")
+    if "TORCHELASTIC_RUN_ID" not in environment:
+        return port
+    return port + 1 if port < _FIRST_OF_CONNECTIONS else _derived_port(port)
+
+
+def _derived_port(number: int) -> int:
+    first, count = DERIVED_PORTS
+    return first + number % count
+
+
 def _from_slurm(environment: Mapping[str, str]) -> Job:
-    first, count = SLURM_PORTS
     nodes = environment.get("SLURM_STEP_NODELIST") or _text(environment, "SLURM_NODELIST")
     tasks = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment.get("SLURM_TASKS_PER_NODE", "1")
     size = _number(environment, "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS")
@@ -79,7 +102,7 @@ def _from_slurm(environment: Mapping[str, str]) -> Job:
         local_rank=_number(environment, "SLURM_LOCALID", 0),
         local_size=tasks_on_node(tasks, _number(environment, "SLURM_NODEID", 0)),
         address=environment.get("MASTER_ADDR") or first_host(nodes),
-        port=_number(environment, "MASTER_PORT", first + _number(environment, "SLURM_JOB_ID", 0) % count),
+        port=_number(environment, "MASTER_PORT", _derived_port(_number(environment, "SLURM_JOB_ID", 0))),
     )
 
 

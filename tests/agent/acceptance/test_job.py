@@ -22,6 +22,10 @@ JOBS = [
     ({}, None),
     (OPERATOR, Job(rank=1, size=2, local_rank=0, local_size=1, address="job-master-0", port=23456)),
     (TORCHRUN, Job(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=23457)),
+    (
+        TORCHRUN | {"MASTER_PORT": "37027"},
+        Job(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=27027),
+    ),
     (SRUN, Job(rank=5, size=6, local_rank=1, local_size=2, address="gpu03", port=20012)),
     (
         SRUN | {"MASTER_ADDR": "10.0.0.9", "MASTER_PORT": "29500"},
@@ -34,7 +38,7 @@ JOBS = [
 
 @pytest.mark.parametrize(("environment", "expected"), JOBS)
 def test_the_job_is_read_from_the_environment(environment, expected):
-    """As torchrun holds MASTER_PORT itself, the next is ours; a batch script and a job of one are alone."""
+    """Beside torchrun, which holds MASTER_PORT, the port is another. A batch script and a job of one are alone."""
     assert detect(environment) == expected
 
 
