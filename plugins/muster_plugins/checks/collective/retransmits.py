@@ -1,7 +1,8 @@
-"""How much of what a node sent over TCP it had to send again, because it got lost on the way.
+"""The share of TCP segments that a node had to send again because they were lost.
 
-TCP makes up for lost packets, so that a link that loses a few is hardly slower than a healthy one. What had to be sent
-again gives it away, at both of its ends. The kernel counts that for a network namespace, IPv4 and IPv6 together.
+TCP repairs the loss of packets, so a link that loses a few packets is hardly slower than a healthy one. The number of
+retransmitted segments shows such a link, at both of its ends. The kernel counts them for each network namespace, IPv4
+and IPv6 together.
 """
 
 from collections.abc import Container, Mapping
@@ -19,33 +20,33 @@ from muster_plugins.shared.torch_group import RankGroup
 METRIC = "tcp_resent_share"
 
 FINDS = {
-    "lossy": "much of what was sent over TCP had to be sent again: a link loses packets",
-    "resent_unknown": "the kernel does not tell what had to be sent again over TCP",
+    "lossy": "many TCP segments were retransmitted: a link loses packets",
+    "resent_unknown": "the kernel does not report TCP retransmissions",
 }
-"""What the findings mean, by the part of their code behind the check's name."""
+"""What each finding means, by the part of its code after the check's name."""
 
 _COUNTERS = Path("/proc/self/net/snmp")
 
 _FEWEST = 500
-"""Of fewer segments, five that are sent again by chance would already be a per cent."""
+"""With fewer segments, five random retransmissions would already be one percent."""
 
 
 class Segments(NamedTuple):
-    """What the kernel has counted so far; `sent` is without those that were sent again, which are `resent`."""
+    """The kernel's counters so far; `sent` does not include retransmitted segments, which are `resent`."""
 
     sent: int
     resent: int
 
 
 class Resent(NamedTuple):
-    """What is known of the segments that were sent between two looks at the counters."""
+    """Facts about the segments that were sent between two readings of the counters."""
 
     metrics: dict[str, Metric]
     facts: Json
 
 
 def look() -> str:
-    """What the kernel tells about its counters; an empty text where it does not."""
+    """The text of the kernel's counters; empty if it cannot be read."""
     try:
         return _COUNTERS.read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -53,9 +54,9 @@ def look() -> str:
 
 
 def sent_again(before: str, group: RankGroup, transports: Container[Transport]) -> Resent:
-    """What this rank's node sent again since the look `before`; of each node, only the first rank tells.
+    """Retransmissions of this rank's node since the reading `before`; only the first rank of each node reports them.
 
-    `transports` are those of NCCL in the whole group: only its sockets use the kernel's TCP, as gloo always does.
+    `transports` are those of NCCL in the whole group. Of these only its sockets use the kernel's TCP; gloo always does.
     """
     over_tcp = group.backend == "gloo" or "NET/Socket" in transports
     counts = over_tcp and group.local_ranks[group.rank] == 0
@@ -64,7 +65,7 @@ def sent_again(before: str, group: RankGroup, transports: Container[Transport]) 
 
 
 def resent_between(before: str, after: str) -> Resent:
-    """The share of segments that were sent again between two looks, where enough were sent to say anything."""
+    """The share of segments that were retransmitted between two readings, if enough segments were sent to judge it."""
     try:
         sent, resent = _difference(segments(before), segments(after))
     except ValueError as reason:
@@ -74,7 +75,7 @@ def resent_between(before: str, after: str) -> Resent:
 
 
 def segments(text: str) -> Segments:
-    """The counters in the text of `/proc/net/snmp`, a line of names and one of values; ValueError if there are none."""
+    """The counters in the text of `/proc/net/snmp`, which has a line of names and a line of values; else ValueError."""
     lines = [line.split() for line in text.splitlines() if line.startswith("Tcp:")]
     if len(lines) != 2 or len(lines[0]) != len(lines[1]):
         raise ValueError(f"{_COUNTERS} does not give a value for each of the names of TCP's counters")
@@ -96,16 +97,16 @@ def _difference(before: Segments, after: Segments) -> Segments:
 
 
 def judge_resent(check: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """What was sent again, held against its reference; or that the kernel does not tell, which is no fault."""
+    """Judges retransmissions by their reference, or notes that the kernel does not report them, which is no fault."""
     if reason := measurement.facts.get("tcp_uncounted"):
-        summary = f"what had to be sent again over TCP is not known: {reason}"
+        summary = f"TCP retransmissions are unknown: {reason}"
         return [Finding(code=f"{check}.resent_unknown", summary=summary, severity=Severity.INFO)]
     found = judge_single(measurement, references, METRIC, code=f"{check}.lossy")
     return [_with_counts(finding, measurement.facts["tcp_segments"]) for finding in found]
 
 
 def _with_counts(finding: Finding, counted: JsonValue) -> Finding:
-    """The finding in words, with the numbers that its share was made of."""
+    """The finding with the two numbers from which its share was calculated."""
     assert isinstance(counted, dict)
     of_all = f"{counted['resent']} of {counted['sent']} TCP segments had to be sent again"
     return finding.model_copy(

@@ -16,7 +16,7 @@ use."""
 
 FINDS = {
     "host.file_handles": "the host runs out of file handles",
-    "host.governor": "CPUs are not governed as expected, which delays what the GPUs wait for",
+    "host.governor": "CPUs do not use the expected frequency governor, which delays the GPUs",
     "host.module_missing": "kernel modules are not loaded",
 }
 

@@ -1,4 +1,4 @@
-"""What the looks of the check `host` share: the errors for nothing to see and for cannot see it.
+"""The common part of the looks of the check `host`: the errors for `nothing to examine` and `cannot find out`.
 
 A look is a function of the run's context. It returns metrics, and facts under its own key, or raises.
 """

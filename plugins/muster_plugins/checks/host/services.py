@@ -14,7 +14,7 @@ from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
 
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
-"""Examined on hosts with NVSwitches. Images for many machine types have it too, and elsewhere it ends with an error."""
+"""Examined on hosts with NVSwitches. Images for many machine types include it, and it fails on other hosts."""
 
 IMEX = "nvidia-imex.service"
 """Examined wherever it is installed. Without it, GPUs of different nodes cannot share memory over NVLink."""

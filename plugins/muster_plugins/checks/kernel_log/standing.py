@@ -110,7 +110,7 @@ def fold(
 ) -> StandingEvents:
     """The events that stand after `records`. Records that were read before are skipped.
 
-    `now_s` is the time since the boot, which no record is later than; what happened up to `forgiven_s` does not count.
+    `now_s` is the time since the boot, which no record is later than. Events up to `forgiven_s` do not count.
     """
     tally = _EventTally({entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s})
     seq, at_s = before.seq, before.at_s

@@ -80,7 +80,7 @@ class DeviceReader:
         self._fixed: _Fixed | None = None
 
     def read(self) -> DeviceReading:
-        """One reading. It names values that cannot be read and reads the others; a device that is gone is lost."""
+        """One reading. It names values that cannot be read and reads the others; a device that does not answer is lost."""
         nvml = self._nvml
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(self._index)

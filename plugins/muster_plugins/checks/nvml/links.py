@@ -21,7 +21,7 @@ _FABRIC_FAULTS = {
 
 
 class Fabric(NamedTuple):
-    """How far a device has joined its fabric, in words, and what is wrong."""
+    """How far a device has joined its fabric, as text, and what is wrong."""
 
     state: str | None = None
     faults: tuple[str, ...] = ()

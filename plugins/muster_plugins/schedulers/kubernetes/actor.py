@@ -31,7 +31,7 @@ from muster_plugins.schedulers.kubernetes.settings import ActorSettings, Kuberne
 _NOTHING = "nothing to change"
 
 _TRIES = 4
-"""Attempts to change a node. Others may change it in between, which costs one attempt each:
+"""Attempts to change a node. Others may change it in between, and each such change costs one attempt:
 
 Kubernetes, which taints a node that is cordoned; our own write of the condition, for the same finding; and one more.
 """
@@ -56,7 +56,7 @@ class Actor:
         await self._connection.close()
 
     async def survey(self) -> Survey:
-        """All nodes, and what we need to act on them; Unavailable if the nodes cannot be listed."""
+        """All nodes, with the state that the coordinator needs. Raises Unavailable if the nodes cannot be listed."""
         nodes = await self._client.nodes()
         self._health.note(nodes)
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
@@ -71,7 +71,7 @@ class Actor:
         )
 
     async def show_health(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes conditions; Unavailable if some could not be written."""
+        """Writes conditions. Raises Unavailable if some could not be written."""
         await self._health.write(reports)
 
     async def act(self, transition: Transition) -> ActionOutcome:
@@ -87,7 +87,7 @@ class Actor:
             return ActionOutcome(effect=Effect.FAILED, detail=detail, retry_after_s=wait_s)
 
     async def _act_despite_conflicts(self, transition: Transition, done: list[str]) -> ActionOutcome:
-        """Decides again from the node's new state if somebody has changed it, a few times."""
+        """If somebody has changed the node meanwhile, decides again from its new state, a few times."""
         for _ in range(_TRIES - 1):
             with suppress(Conflict):
                 return await self._act(transition, done)
@@ -107,7 +107,7 @@ class Actor:
             done.append(patch.says)
         try:
             await client.create_event(event(node, transition))
-        except Unavailable as error:  # the node is as it should be, and an Event only tells of that
+        except Unavailable as error:  # the node is as it should be, and an Event only reports it
             done.append(f"no Event: {error}")
         return _outcome(node, transition, done)
 

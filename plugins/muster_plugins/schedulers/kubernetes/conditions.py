@@ -1,7 +1,7 @@
-"""The conditions of a node, which show other programs its health by muster. Pure.
+"""The conditions of a node, which show its health to other programs. Pure.
 
 `MusterHealthy` is True while no fault is known. The conditions by component have the polarity of node-problem-detector:
-True is a problem. Both are health. Label and annotation say whether the node gets work.
+True is a problem. Both describe health. The label and the annotation say whether the node gets work.
 """
 
 import re

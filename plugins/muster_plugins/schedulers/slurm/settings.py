@@ -43,7 +43,7 @@ class SlurmSettings(Section):
         0.0,
         ge=0,
         le=60,
-        description="Seconds between two questions to Slurm while a run has the node; 0: ask every time",
+        description="Seconds between two probes while a run has the node; 0: probe every time",
     )
     reserve: bool = Field(False, description="true: drain this node in Slurm during sweeps and requested runs")
     actor: ActorSettings = ActorSettings()
