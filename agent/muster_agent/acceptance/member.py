@@ -1,4 +1,4 @@
-"""A member of a job, which every process is: it does what the leader says and reports the runs."""
+"""A member of a job. Every process is one: it carries out the leader's steps and reports the runs."""
 
 import asyncio
 import contextlib
@@ -56,7 +56,7 @@ class JobMember:
                     case EndJob() as end:
                         return end
                     case None:
-                        raise Unavailable("the process with rank 0 has gone before the end")
+                        raise Unavailable("the process with rank 0 ended before the job was done")
         finally:
             await self._leader.close()
 
@@ -95,7 +95,7 @@ class JobMember:
                 case AbortStep(reason=reason):
                     self._bench.stop(reason)
                 case None:
-                    self._bench.stop("the process with rank 0 has gone")
+                    self._bench.stop("the process with rank 0 has ended")
                     return
 
 

@@ -59,11 +59,11 @@ async def accept(
     *,
     deliver: Callable[[AcceptanceReport], None],
 ) -> Verdict:
-    """Runs the suite and returns the verdict, which all processes of a job share; the leading one delivers the report.
+    """Runs the suite and returns the verdict, which all processes of a job share. The leader delivers the report.
 
-    The report is delivered before the members may end: torchrun and srun kill what is left of a job as soon as one
-    process exits with an error, and a member does that for the verdict WARN. Raises Unavailable or Refused if the
-    processes of the job do not get together.
+    It delivers the report before the members may end: torchrun and srun kill the rest of a job as soon as one process
+    exits with an error, and a member does that for the verdict WARN. Raises Unavailable or Refused if the processes of
+    the job do not get together.
     """
     if job is None:
         told = await _carry_out(plan, SingleMachine(bench, plan.steps), audience)

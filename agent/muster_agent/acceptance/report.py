@@ -1,4 +1,4 @@
-"""The report of an acceptance as data. `report.json` has it as it is; all other forms are made of it."""
+"""The report of an acceptance as data. `report.json` has exactly this content; all other formats are made from it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,7 +25,7 @@ class NodeReport(Data):
 
 
 class AcceptanceReport(Data):
-    """A whole acceptance. `simulated` is true when any of it was measured on simulated devices."""
+    """A whole acceptance. `simulated` is true if any of it was measured on simulated devices."""
 
     suite: str
     verdict: Verdict
@@ -51,7 +51,7 @@ class AcceptanceReport(Data):
 
 
 def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> StepReport:
-    """The report of a step. It took as long as its longest run, since they run side by side."""
+    """The report of a step. Its duration is that of its longest run, because the runs are concurrent."""
     told = tuple(runs)
     return StepReport(
         section=section,

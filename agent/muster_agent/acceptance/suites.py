@@ -74,7 +74,7 @@ def plan_of(
         raise Refused(f"either name the checks to run, or give --all or --suite (valid: {', '.join(sorted(checks))})")
     if asked.suite is not None:
         if asked.params or asked.quick:
-            raise Refused("--param and --quick do not go with --suite: its steps have parameters of their own")
+            raise Refused("--param and --quick do not go with --suite: its steps have their own parameters")
         return _plan_suite(asked.suite, settings, checks, failed)
     if asked.every:
         everything = [checks[name] for name in sorted(checks)]

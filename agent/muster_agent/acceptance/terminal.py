@@ -63,7 +63,7 @@ def print_result(report: AcceptanceReport) -> None:
 
 
 def why_failed(report: AcceptanceReport) -> str:
-    """The errors in one line, the first one first: what a scheduler's drain of the node should say."""
+    """The errors in one line, the first one first: the reason for a scheduler's drain of the node."""
     uuids = {(node.name, device.index): device.uuid for node in report.nodes for device in node.inventory.devices}
     runs = [run for step in report.steps for run in step.runs]
     errors = [(run, finding) for run in runs for finding in run.findings if finding.severity is Severity.ERROR]
@@ -83,7 +83,7 @@ def no_gpu(report: AcceptanceReport) -> str:
 
 
 def print_runs(runs: Sequence[Run]) -> None:
-    """Prints a table of runs, then what each of them found and measured."""
+    """Prints a table of runs, then the findings and measurements of each."""
     rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
     say(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
     for run in runs:

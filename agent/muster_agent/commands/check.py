@@ -90,7 +90,7 @@ def clear(settings: Settings, name: CheckArgument) -> None:
     if check.clear is None:
         clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
         raise Refused(
-            f"nothing to clear for {name}: a finding of its ends when a run no longer has it, at the latest when the "
+            f"nothing to clear for {name}: its findings end when a run no longer has them, at the latest when the "
             f"agent has been restarted; checks that can be cleared: {clearable or 'none'}"
         )
     try:
@@ -100,7 +100,7 @@ def clear(settings: Settings, name: CheckArgument) -> None:
         raise Unavailable(
             f"cannot clear {name}: {problem}; run this as the agent's user, with its settings (--config FILE)"
         ) from None
-    say(f"{name}: from its next run on, nothing counts that happened until now (data_dir: {settings.data_dir})")
+    say(f"{name}: events until now no longer count from its next run on (data_dir: {settings.data_dir})")
 
 
 @app.command()
@@ -144,7 +144,7 @@ def run(
     with launch(found, checks) as launcher:
         opening = bench(launcher, settings, rows, audience.progress)
         verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=delivery.deliver))
-    # What was found matters more than that it could not be written.
+    # The verdict matters more than a report that could not be written.
     raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
 
 
@@ -155,7 +155,7 @@ def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
 
 
 def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tuple[Reference, ...]]:
-    """Plugins, checks and references; SettingsError when the settings of a check or a reference do not fit."""
+    """Plugins, checks and references. Raises SettingsError if the settings of a check or a reference do not fit."""
     found, checks = _load(settings)
     make_plan(checks, settings.checks, complete=not found.failed)
     judged = None if found.failed else judged_metrics(checks)
@@ -186,7 +186,7 @@ async def _accept(
 
 @dataclass
 class _Delivery:
-    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that went well."""
+    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that succeeded."""
 
     sections: bool
     as_json: bool
@@ -201,13 +201,13 @@ class _Delivery:
         try:
             for path in files.write(report, self.directory, self.name):
                 say(f"written: {path}", file=sys.stderr)
-        except Unavailable as error:  # the disk may have filled up meanwhile
+        except Unavailable as error:  # the disk may have filled up since the start
             say(f"muster: {error}", file=sys.stderr)
             self.exit_code = error.exit_code
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
-    """A suite has a report of its own; checks that were named give their runs."""
+    """A suite prints its own report; named checks print their runs."""
     runs = [run for step in report.steps for run in step.runs]
     if sections:
         say_json(report) if as_json else print_result(report)

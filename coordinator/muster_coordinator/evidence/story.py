@@ -10,7 +10,7 @@ from muster_coordinator.model.quarantine_events import Note
 
 
 class Story:
-    """Writes the entries of all stories. Each entry gets an id of its own."""
+    """Writes the entries of all stories. Each entry gets its own id."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -25,7 +25,7 @@ class Story:
         return Tell(entry)
 
     def append(self, note: Note, now: float) -> Command:
-        """The entry that the quarantine asks for."""
+        """The entry that the quarantine requests."""
         return self.tell(note.node, note.about, note.text, note.cause, now, data=note.data)
 
     def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:

@@ -116,7 +116,7 @@ def _devices(context: Context) -> list[Place]:
 
 
 def whole_devices(found: list[Place]) -> list[Place]:
-    """The same places. Raises Skip if one is a part of a device: CUDA shows a process only one such part and no others."""
+    """The same places. Raises Skip if one is a part of a device, because CUDA shows a process only one such part."""
     partitioned = next((place.model for place in found if " MIG " in place.model), None)
     if partitioned is not None:
         raise Skip(f"the GPUs of this node are partitioned ({partitioned}), and CUDA cannot show them as a whole")
@@ -155,7 +155,7 @@ def facts(context: Context, found: list[Place], choice: Choice) -> Json:
 
 
 def software() -> Json:
-    """Versions and settings of the software that multiplies on this node: bits are comparable only if these are equal."""
+    """Versions and settings of the software that multiplies here: bits are comparable only if these are equal."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     return {

@@ -28,7 +28,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 T = TypeVar("T")
 
 MOST_VALUE_BYTES = 1 << 18
-"""The largest value that a rank may send to the others. Real ones (RankReport, NCCL's transports) have some kilobytes."""
+"""The largest value that a rank may send. Real ones (RankReport, NCCL's transports) have some kilobytes."""
 
 _MOST_NAMED = 8
 """Maximum number of other nodes that the evidence names."""

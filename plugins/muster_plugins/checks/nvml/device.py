@@ -80,7 +80,7 @@ class DeviceReader:
         self._fixed: _Fixed | None = None
 
     def read(self) -> DeviceReading:
-        """One reading. It names values that cannot be read and reads the others; a device that does not answer is lost."""
+        """One reading, with the names of values that cannot be read. A device that does not answer counts as lost."""
         nvml = self._nvml
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(self._index)

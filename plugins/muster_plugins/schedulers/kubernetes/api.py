@@ -58,7 +58,7 @@ class ServiceAccount:
         return self._directory / "ca.crt"
 
     def tls(self) -> ssl.SSLContext:
-        """The TLS context with these certificates. Without any, other servers that the host trusts could get the token."""
+        """The TLS context with these certificates. Without any, other servers that the host trusts could get it."""
         certificates = self.authority_file.read_bytes().decode("ascii", errors="ignore")
         with suppress(ssl.SSLError):
             if certificates:

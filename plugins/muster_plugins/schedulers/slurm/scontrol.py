@@ -67,7 +67,7 @@ class Scontrol:
         return shlex.join([self.program, *_update(name, changes)])
 
     async def check_right(self) -> None:
-        """Raises Failed unless slurmctld lets this user change nodes. It checks the user before it looks for the node."""
+        """Raises Failed unless slurmctld lets this user change nodes. It checks the user before it looks for a node."""
         try:
             await self.update(_NO_NODE, {"State": "RESUME"})
         except Failed as failure:

@@ -18,7 +18,7 @@ class UnreadableCause(NamedTuple):
 
 UNUSABLE = {
     "library_missing": UnreadableCause(
-        "the NVML library libnvidia-ml.so.1 is not installed or not on the path", Action.NONE
+        "the NVML library libnvidia-ml.so.1 is not installed or not in the library path", Action.NONE
     ),
     "driver_not_loaded": UnreadableCause("the NVIDIA driver is not loaded", Action.REBOOT_NODE),
     "version_mismatch": UnreadableCause(

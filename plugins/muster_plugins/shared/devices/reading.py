@@ -53,8 +53,7 @@ class StandingXid(NamedTuple):
 
 
 class DeviceReading(Data):
-    """One device. `unsupported` names values that it does not report, `failed` values that could not be read, with the
-    error.
+    """One device. `unsupported` names values that it does not report, `failed` those that could not be read and why.
 
     `known_as` is the identity in the inventory at this index, if it was another one. `throttled` are the reasons for a
     slowdown that is a fault, `unhindered` means that the driver names no reason at all for low clocks. `links_inactive`
@@ -124,7 +123,7 @@ class NodeReading(Data):
         return Measurement(metrics=metrics, facts=facts)
 
     def _pcie_generation(self) -> float | None:
-        """The PCIe generation that the links of all devices support, as a fact for references; None if devices differ."""
+        """The PCIe generation that the links of all devices support, a fact for references; None if devices differ."""
         generations = {
             device.limits["pcie_generation_max"] for device in self.devices if "pcie_generation_max" in device.limits
         }
