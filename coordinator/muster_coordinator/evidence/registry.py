@@ -171,7 +171,7 @@ class NodeRegistry:
         return self._changed(node, now)
 
     def note_presence(self, event: PresenceSeen) -> None:
-        """Notes an agent's data about its outbox. If the broker had retained it, it is old: runs may wait there since."""
+        """Notes an agent's data about its outbox. Data that the broker retained is old: runs may wait since then."""
         node = self.nodes[event.message.node]
         node.note_presence(event.message)
         if node.backlog_before is not None and not event.kept and event.message.outbox == 0:

@@ -121,7 +121,7 @@ class ReportIntake:
         return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
-        """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
+        """The commands that follow from a run as evidence, and the cost for its node, in runs."""
         node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
             self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))

@@ -1,4 +1,4 @@
-"""The rows that commands of the fleet want written, by table."""
+"""The rows that the commands of the fleet write, by table."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
-    """The rows to write, by table. Of what is written over, only the last state is."""
+    """The rows to write, by table. If a row is written several times, only its last state is."""
     runs: Rows = []
     story: Rows = []
     references: Rows = []
@@ -65,7 +65,7 @@ def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
 
 
 class _Normal:
-    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
+    """The rows of baselines and of devices' levels, without those that a later command erases."""
 
     def __init__(self) -> None:
         self.baselines: dict[str, dict[str, Any]] = {}

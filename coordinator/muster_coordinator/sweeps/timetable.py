@@ -1,4 +1,4 @@
-"""Which sweeps begin without a request: those of the schedules, and the sweep of new nodes."""
+"""The sweeps that begin without a request: those of the schedules, and the sweep of new nodes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Timetable:
             self._new_nodes.add(node)
 
     def note_swept(self, nodes: Iterable[str]) -> None:
-        """Notes that a sweep of these nodes has begun, whatever its origin."""
+        """Notes that a sweep of these nodes has begun, of any origin."""
         if self._new_nodes is not None:
             self._new_nodes.remove(nodes)
 
