@@ -80,11 +80,11 @@ async def require_measured(database: Database, wanted: HistoryFilter, checks: Co
 
 
 def _names_metric(table: Table, metric: str) -> list[ColumnElement[bool]]:
-    """That the metrics in `body`, and no other part of it, name the metric.
+    """The condition that the metrics in `body`, and no other part of it, name the metric.
 
     LIKE finds the place: in a run between `"metrics":` and `"facts":`, which follow each other, and in a summary after
     `"metrics":`, its last field, where the metric has a table. Otherwise every run would name the metric `verdict`. For
-    SQLite, LIKE takes `TFLOPS` for `tflops`; `replace` does not, on any database.
+    SQLite, LIKE matches `tflops` with `TFLOPS`; `replace` does not, on any database.
     """
     key = f"{json.dumps(metric)}:"
     escaped = re.sub(r"([%_/])", r"/\1", key)

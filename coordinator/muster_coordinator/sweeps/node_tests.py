@@ -78,8 +78,8 @@ class NodeTests:
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))
-        # Without a strategy, the sweep would take it from the check's scope, which a lone node announces itself. Such a node
-        # could choose to be tested without partners.
+        # Without a strategy, the sweep would take it from the check's scope, which a lone node announces itself. Such a
+        # node could choose to be tested without partners.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
         begun = self._sweeps.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweep_of_test[wanted.test] = wanted.node

@@ -150,7 +150,7 @@ class Api:
         return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
-        """One sweep in its present state. Its id may be cut to a unique prefix; 409 if several sweeps have the prefix."""
+        """One sweep in its present state. Its id may be cut to a unique prefix; 409 if several sweeps have it."""
         query(request, NoQuery)
         return await answer_large(await self._sweep(request.match_info["sweep"]))
 

@@ -29,7 +29,7 @@ FEW_SIDES = 5
 """If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them."""
 
 LEAST_ALIKE, SHARE_ALIKE = 2, 0.25
-"""For this many nodes, and this share of all that fail with everyone, one switch may be the cause if they fail alike."""
+"""One switch may be the cause if this many nodes, and this share of all that fail with everyone, fail alike."""
 
 ALIKE = 1.25
 """Nodes behind one bad switch differ by noise only; a quarter is much noise."""
