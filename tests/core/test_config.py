@@ -134,7 +134,7 @@ def test_variables_that_are_not_settings_are_left_alone():
         ("[agent]\nheartbeat_s = 86400", "setting 'agent.heartbeat_s': must be less than or equal to 10"),
         ("[checks.gemm]\ninterval_s = inf", "setting 'checks.gemm.interval_s': must be a finite number"),
         ('data_dir = "~nobody-of-that-name/x"', "setting 'data_dir': has a ~ that stands for no home directory here"),
-        ('[broker]\nurl = "mqtt://u@x"', "holds no user: set broker.username and broker.password_file"),
+        ('[broker]\nurl = "mqtt://u@x"', "must not contain a user: set broker.username and broker.password_file"),
         ('[broker]\nlisten = "0.0.0.0:1883"', "setting 'broker.listen': the embedded broker serves this host only"),
         ('[http]\nlisten = "0.0.0.0:8787"', "which needs a token: set http.token_file"),
         ('[http]\nlisten = "8787"', "setting 'http.listen': '8787' is not host:port, for example 127.0.0.1:8080"),

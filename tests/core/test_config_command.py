@@ -209,7 +209,7 @@ def test_check_lists_all_that_is_wrong(muster, tmp_path):
     done = muster("config", "check", "--config", str(path))
     assert (done.returncode, done.stdout) == (64, "")
     for problem in (
-        "setting 'broker.ca_file': there is no file /nowhere",
+        "setting 'broker.ca_file': cannot read a file /nowhere",
         "unknown check 'checks.gem'; did you mean 'checks.gemm'?",
         "unknown parameter of gemm 'no_such_param'",
     ):

@@ -27,8 +27,8 @@ from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
-from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import find
@@ -139,11 +139,11 @@ def run(
     job = detect(os.environ) if suite is not None and not alone else None
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
-    audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
+    printer = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
     delivery = _Delivery(suite is not None, as_json, report_dir, report_name)
     with launch(found, checks) as launcher:
-        opening = bench(launcher, settings, rows, audience.progress)
-        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=delivery.deliver))
+        opening = local_runner(launcher, settings, rows, printer.progress)
+        verdict = _until_signalled(_accept(opening, plan, job, printer, join_within_s, deliver=delivery.deliver))
     # The verdict matters more than a report that could not be written.
     raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
 
@@ -170,10 +170,10 @@ def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
 
 
 async def _accept(
-    opening: AbstractAsyncContextManager[Bench],
+    opening: AbstractAsyncContextManager[LocalRunner],
     plan: SuitePlan,
     job: Job | None,
-    audience: ProgressPrinter,
+    printer: ProgressPrinter,
     join_within_s: float,
     *,
     deliver: Callable[[AcceptanceReport], None],
@@ -181,7 +181,7 @@ async def _accept(
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
-        return await accept(plan, machine, job, audience, join_within_s, deliver=deliver)
+        return await accept(plan, machine, job, printer, join_within_s, deliver=deliver)
 
 
 @dataclass

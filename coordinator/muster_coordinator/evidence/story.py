@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from muster.model import Json
-from muster_coordinator.model.events import Command, Tell
+from muster_coordinator.model.events import AppendStory, Command
 from muster_coordinator.model.nodes import NodeFinding, StoryEntry
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import Note
@@ -22,7 +22,7 @@ class Story:
         entry = StoryEntry(
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
-        return Tell(entry)
+        return AppendStory(entry)
 
     def append(self, note: Note, now: float) -> Command:
         """The entry that the quarantine requests."""

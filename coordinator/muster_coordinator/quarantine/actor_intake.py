@@ -4,7 +4,7 @@ from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    AllTold,
+    AllActorsCalled,
     Command,
     LogResumedByHand,
     NodeSurveyed,
@@ -69,9 +69,9 @@ class ActorIntake:
         states.look_at_retry(event.node)
         return EventResult(commands)
 
-    def note_told(self, event: AllTold, _: float) -> EventResult:
+    def note_all_called(self, event: AllActorsCalled, _: float) -> EventResult:
         """Takes in that every actor was called once for a transition."""
-        commands = [*self._states.transitions.note_told(event.node, event.transition)]
+        commands = [*self._states.transitions.note_all_called(event.node, event.transition)]
         self._note_uncordoned(event.node)
         return EventResult(commands)
 

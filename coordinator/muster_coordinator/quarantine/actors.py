@@ -34,7 +34,7 @@ def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) 
     While muster leaves a node alone, its mark is not set again. It is removed even then, unless the node opted out.
     """
     seen, is_out = record.actors.observed[actor], record.state in OUT_OF_SERVICE
-    is_ours_to_say = record.hands_off is None if is_out else not seen.opted_out
+    is_ours_to_say = record.left_alone_because is None if is_out else not seen.opted_out
     differs = _differs(seen, is_out=is_out) and is_ours_to_say
     if latest is None or latest.transition.dry_run:
         is_decided = record.state is not ServiceState.ACCEPTING or record.decision.kept_out_as_new

@@ -104,7 +104,7 @@ class NodeIntake:
     def _take_back(self, record: QuarantineRecord, now: float) -> list[Command]:
         """Takes a node that left while it was out as still out; actors are called unless muster leaves it alone."""
         before, record = record.state, self._states.put(taken_back(record, now))
-        if record.hands_off is not None:
+        if record.left_alone_because is not None:
             return []
         reason = "it left while it was drained, and is back"
         return self._states.announce(record, before, reason, now)

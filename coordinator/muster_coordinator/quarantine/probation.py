@@ -41,7 +41,7 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
 
     A new node is tested when it is fit, or when tests have begun and nothing is required: they may have made it unfit.
     """
-    if not rules.decides or record.evidence.has_left or record.hands_off is not None:
+    if not rules.decides or record.evidence.has_left or record.left_alone_because is not None:
         return False
     has_begun = record.decision.probation is not None and record.decision.requirement is None
     is_new = record.state is ServiceState.ACCEPTING and bool(rules.tests) and (record.evidence.is_fit or has_begun)
@@ -141,7 +141,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
     No check can confirm that a node is silent.
     """
     requirement = record.decision.requirement
-    is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.hands_off is None
+    is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.left_alone_because is None
     if requirement is None or not is_asked:
         return Tested(record)
     commands: list[Command] = []

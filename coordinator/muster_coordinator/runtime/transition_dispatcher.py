@@ -12,7 +12,7 @@ import structlog
 
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import ActionOutcome, Effect, Transition
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.runtime.transition_queue import TransitionQueue
 
 HOOK = "muster_transition"
@@ -28,7 +28,7 @@ With this wait, a plugin gets at most AT_ONCE nodes a second.
 LONGEST_WAIT_S = 86_400.0
 """Longest accepted `retry_after_s` of a plugin. A longer one counts as a mistake."""
 
-Said = ActionEnded | AllTold
+Said = ActionEnded | AllActorsCalled
 
 NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no longer enabled")
 """The outcome of a repeated call to a plugin that has been disabled since."""
@@ -105,7 +105,7 @@ class TransitionDispatcher:
         self._to_tell[transition.id] = plugins
         if plugins == 0:
             del self._to_tell[transition.id]
-            self._deliver(AllTold(node=transition.node, transition=transition.id))
+            self._deliver(AllActorsCalled(node=transition.node, transition=transition.id))
 
     def _report(self, plugin: str, transition: Transition, outcome: ActionOutcome) -> None:
         ended = ActionEnded(

@@ -8,6 +8,7 @@ from sqlalchemy import Table
 from muster.model import Run
 from muster_coordinator.evidence.node_clock import begun_at
 from muster_coordinator.model.events import (
+    AppendStory,
     Command,
     EraseBaseline,
     SaveBaseline,
@@ -17,7 +18,6 @@ from muster_coordinator.model.events import (
     SaveReference,
     SaveSweep,
     StoreRuns,
-    Tell,
 )
 from muster_coordinator.model.quarantine_events import EraseNode
 from muster_coordinator.store.stored_sweeps import group_row, sweep_row
@@ -49,7 +49,7 @@ def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
                 references.append({"number": record.number, "body": record.reference.model_dump_json()})
             case SaveBaseline() | SaveLevels() | EraseBaseline():
                 normal.take(command)
-            case Tell(entry):
+            case AppendStory(entry):
                 story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
     return {
         STREAMS: list(streams.values()),

@@ -29,7 +29,7 @@ from muster_coordinator.sweeps.recovery import (
     save_commands,
 )
 from muster_coordinator.sweeps.sweep import Sweep
-from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
 from muster_coordinator.topology.selection import parse_selection
 
 ENDED_SWEEPS_KEPT = 100
@@ -171,12 +171,12 @@ class SweepRegistry:
         due = self._timetable.tick(self._registry.nodes, running, now)
         return [command for entry in due for command in self._begin_by_itself(entry, now)]
 
-    def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
+    def _begin_by_itself(self, due: Due | SkippedSweep, now: float) -> list[Command]:
         if isinstance(due, Due):
             try:
                 return self.begin(SweepRequested(sweep_id(self._orders.new_id()), due.request, due.origin), now)
             except Refused as refused:
-                due = PassedOver(due.origin, str(refused))
+                due = SkippedSweep(due.origin, str(refused))
         self._counts.sweeps_not_begun += 1
         return [LogNotBegun(due.origin, due.reason)]
 

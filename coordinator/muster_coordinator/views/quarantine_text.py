@@ -55,8 +55,8 @@ def _case_row(case: CaseView) -> tuple[str, ...]:
 
 def why(case: CaseView) -> Iterator[str]:
     """Why a node is in its state, what keeps it there and the next step, the most important first."""
-    if case.hands_off is not None:
-        yield case.hands_off
+    if case.left_alone_because is not None:
+        yield case.left_alone_because
     yield from _found(case)
     if case.prospect is not None:
         yield case.prospect.text(instant_text(case.prospect.at))
@@ -147,7 +147,7 @@ def not_done(case: CaseView) -> Iterator[str]:
 def _is_out_in_name_only(case: CaseView) -> bool:
     """Whether no actor drained a node that is out, for example because schedulers know it by another name."""
     effects = [outcome.effect for outcome in case.outcomes.values() if not outcome.only_tells]
-    return case.state in OUT and case.hands_off is None and all(effect is Effect.LEFT for effect in effects)
+    return case.state in OUT and case.left_alone_because is None and all(effect is Effect.LEFT for effect in effects)
 
 
 def outcome_line(actor: str, outcome: ActorOutcome) -> str:

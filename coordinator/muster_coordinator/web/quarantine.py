@@ -122,6 +122,6 @@ class QuarantineApi:
 def _is_of_interest(record: QuarantineRecord, latest: TransitionRecord | None) -> bool:
     is_required = record.decision.requirement is not None or record.decision.upcoming is not None
     is_failed = latest is not None and any(outcome.effect is Effect.FAILED for outcome in latest.outcomes.values())
-    is_out_of_the_ordinary = record.is_away or record.hands_off is not None or is_required or is_failed
+    is_out_of_the_ordinary = record.is_away or record.left_alone_because is not None or is_required or is_failed
     has_left = record.evidence.has_left
     return not has_left and (is_out_of_the_ordinary or record.state is not ServiceState.IN_SERVICE)

@@ -9,9 +9,9 @@ import pytest
 
 from muster.check import Params
 from muster.model import Device, Inventory, Measurement, Run, Verdict
-from muster_agent.acceptance.bench import Bench
 from muster_agent.acceptance.exchange import MeasureStep, MemberHello, StepDone
 from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import SelectedCheck
@@ -21,7 +21,7 @@ from muster_agent.acceptance.terminal import ProgressPrinter
 ONE_GPU = Inventory(devices=(Device(index=0, uuid="GPU-0", model="pretended"),))
 
 
-class PassingBench(Bench):
+class PassingBench(LocalRunner):
     """A node on which everything passes, without processes."""
 
     def __init__(self) -> None:

@@ -91,7 +91,7 @@ def test_a_background_holder_yields_to_what_was_asked_for(precedence):
     """The claim gets the node once the holder has ended."""
     lease = lease_in(LeaseState.HELD)
     (preempted,) = lease.handle(claim("g", precedence), 1.0)
-    assert preempted == LeasePreempted("a", "the node is needed for a run that was asked for")
+    assert preempted == LeasePreempted("a", "the node is needed for a requested run")
     assert lease.handle(LeaseReleased("a"), 1.2) == [FIRST_ASKED]
     assert lease.handle(IDLE, 1.3) == [LeaseGranted("g")]
 

@@ -11,13 +11,13 @@ from muster.errors import unknown
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MATCHED_BY_SEVERITY, Row
 from muster_coordinator.quarantine.policy import LOST
-from muster_coordinator.runtime.settings.known_findings import Known
+from muster_coordinator.runtime.settings.known_findings import KnownFinding
 
 _USUAL_EVIDENCE = ("sxid", "xid")
 """The usual keys of evidence that distinguish findings with one code. Checks do not declare them, so more may exist."""
 
 
-def pointless_rows(rows: Sequence[Row], known: frozenset[Known]) -> Iterator[str]:
+def pointless_rows(rows: Sequence[Row], known: frozenset[KnownFinding]) -> Iterator[str]:
     """The problems of rows that name impossible findings, or whose findings an earlier row takes."""
     for row, first in zip(rows, shadows(rows, known), strict=True):
         reach = _reach(row, known)
@@ -36,7 +36,7 @@ def doubtful_rows(rows: Sequence[Row]) -> Iterator[str]:
                 yield f"row {row.name}: {key!r} is not a usual key of evidence; did you mean {near[0]!r}?"
 
 
-def shadows(rows: Sequence[Row], known: frozenset[Known]) -> list[Row | None]:
+def shadows(rows: Sequence[Row], known: frozenset[KnownFinding]) -> list[Row | None]:
     """For each row the first row before it that takes all its findings; None if there is none."""
     reaches = [_reach(row, known) for row in rows]
     return [
@@ -45,13 +45,13 @@ def shadows(rows: Sequence[Row], known: frozenset[Known]) -> list[Row | None]:
     ]
 
 
-def _reach(row: Row, known: frozenset[Known]) -> frozenset[Known]:
+def _reach(row: Row, known: frozenset[KnownFinding]) -> frozenset[KnownFinding]:
     """The known findings that a row can decide about."""
     proofs = MATCHED_BY_PROOF[row.proof]
     return frozenset(each for each in known if each.proof in proofs and row.names(each.check, each.code))
 
 
-def _strangers(row: Row, known: frozenset[Known]) -> list[str]:
+def _strangers(row: Row, known: frozenset[KnownFinding]) -> list[str]:
     codes, checks = {each.code for each in known}, {each.check for each in known}
     return [
         unknown(what, pattern, names)
@@ -61,7 +61,7 @@ def _strangers(row: Row, known: frozenset[Known]) -> list[str]:
     ]
 
 
-def _never_found(row: Row, reach: frozenset[Known]) -> list[str]:
+def _never_found(row: Row, reach: frozenset[KnownFinding]) -> list[str]:
     if reach:
         return []
     return [
@@ -71,7 +71,7 @@ def _never_found(row: Row, reach: frozenset[Known]) -> list[str]:
     ]
 
 
-def _never_proven(row: Row, reach: frozenset[Known]) -> list[str]:
+def _never_proven(row: Row, reach: frozenset[KnownFinding]) -> list[str]:
     is_found_once = row.proof is Proof.ONCE and row.repeats == 1
     if is_found_once or not row.takes_out or any(each.code != LOST for each in reach):
         return []
@@ -87,7 +87,7 @@ def _never_asked(first: Row | None) -> list[str]:
     return [f"can never decide, because row {first.name!r} before it takes all that it matches"]
 
 
-def _takes_all(first: Row, its: frozenset[Known], row: Row, reach: frozenset[Known]) -> bool:
+def _takes_all(first: Row, its: frozenset[KnownFinding], row: Row, reach: frozenset[KnownFinding]) -> bool:
     """Whether `first`, which can decide about `its`, matches every finding that `row` matches."""
     return (
         bool(reach)

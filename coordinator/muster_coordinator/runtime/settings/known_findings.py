@@ -34,7 +34,7 @@ _OF_NO_CHECK = {"agent": tuple(Misconduct), "node": ("node.lost",), PLUGINS_LOAD
 """The findings without a check, by the word in place of the check's name."""
 
 
-class Known(NamedTuple):
+class KnownFinding(NamedTuple):
     """A finding that can exist, and the weakest proof that it can come with."""
 
     check: str
@@ -42,19 +42,19 @@ class Known(NamedTuple):
     proof: Proof
 
 
-def known_findings(checks: Mapping[str, AnyCheck]) -> frozenset[Known]:
+def known_findings(checks: Mapping[str, AnyCheck]) -> frozenset[KnownFinding]:
     """All findings that can exist with these checks; a pattern for a check that does not list its codes."""
-    found = {Known(check, code, Proof.ONCE) for check, codes in _OF_NO_CHECK.items() for code in codes}
+    found = {KnownFinding(check, code, Proof.ONCE) for check, codes in _OF_NO_CHECK.items() for code in codes}
     for check in checks.values():
         own = (*(check.finds or (f"{check.name}.*",)), *_OF_ANY_RUN)
         convicted = (f"{check.name}.slow", f"{check.name}.failed")
-        found |= {Known(check.name, code, Proof.ONCE) for code in own}
-        found |= {Known(check.name, code, Proof.LOCALISED) for code in convicted}
-        found |= {Known(check.name, code, Proof.COMPARED) for code in COMPARED}
+        found |= {KnownFinding(check.name, code, Proof.ONCE) for code in own}
+        found |= {KnownFinding(check.name, code, Proof.LOCALISED) for code in convicted}
+        found |= {KnownFinding(check.name, code, Proof.COMPARED) for code in COMPARED}
     return frozenset(found)
 
 
-def with_named(known: frozenset[Known], patterns: Iterable[str]) -> frozenset[Known]:
+def with_named(known: frozenset[KnownFinding], patterns: Iterable[str]) -> frozenset[KnownFinding]:
     """`known`, and the findings of `patterns` that a check without listed codes may find."""
     open_ended = [each for each in known if "*" in each.code]
     return known | {

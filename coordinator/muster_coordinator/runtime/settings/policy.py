@@ -26,7 +26,7 @@ def policy_of(settings: Settings, checks: Mapping[str, AnyCheck] | None) -> Poli
     policy = read_policy(settings.quarantine.policy_file, None if checks is None else known_findings(checks))
     if settings.quarantine.mode == "enforce" and takes_nothing_out(policy, checks):
         raise SettingsError(
-            f"setting 'quarantine.policy_file': {settings.quarantine.policy_file}: no row can drain a node, but mode "
+            f"quarantine.policy_file: {settings.quarantine.policy_file}: no row can drain a node, but mode "
             "= 'enforce' is for draining: add rows that can, or keep the shipped ones (no replace = true, and no "
             "row before them that keeps every node in service)"
         )

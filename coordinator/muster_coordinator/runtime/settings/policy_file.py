@@ -20,7 +20,7 @@ from muster.toml import shipped_table
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.contradictions import pointless_rows
-from muster_coordinator.runtime.settings.known_findings import Known, with_named
+from muster_coordinator.runtime.settings.known_findings import KnownFinding, with_named
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -47,7 +47,7 @@ def shipped_rows() -> tuple[Row, ...]:
 
 
 def read_policy(
-    path: Path | None, known: frozenset[Known] | None = None, *, named_by: str = "quarantine.policy_file"
+    path: Path | None, known: frozenset[KnownFinding] | None = None, *, named_by: str = "quarantine.policy_file"
 ) -> Policy:
     """The policy in effect with the operator's file at `path`. Raises SettingsError with everything that is wrong.
 

@@ -17,7 +17,7 @@ from muster.model import Json
 from muster_plugins.checks.collective import retransmits, table
 from muster_plugins.checks.collective.direction import send_one_way
 from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.checks.collective.measurement import Told, run_sizes, tell
+from muster_plugins.checks.collective.measurement import GroupResults, exchange_results, run_sizes
 from muster_plugins.checks.collective.operations import OPERATIONS
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import everyone
@@ -164,19 +164,19 @@ def _measure_group(
     sent = send_one_way(group, sizes[-1], place)
     seen.add_wrong(apart.wrong + sent.wrong)
     transports = transport.connections(context.scratch)
-    told = tell(group, seen, transports)
-    again = retransmits.sent_again(before, group, told.transports)
+    results = exchange_results(group, seen, transports)
+    again = retransmits.sent_again(before, group, results.transports)
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
-    known |= transport.facts(_expected(settings, params), transports, told.transports)
+    known |= transport.facts(_expected(settings, params), transports, results.transports)
     known |= {
         "peers": [*group.others],
-        "arrived_last": list(told.latest(group.nodes)),
+        "arrived_last": list(results.latest(group.nodes)),
         "environment": dict(shown(os.environ)),
     }
     peak = settings.peak_gbps or table.expected_peak(known)
     if group.rank == 0:
-        known |= _outputs(params, seen.rows, told, peak)
+        known |= _outputs(params, seen.rows, results, peak)
     metrics = table.metrics(seen.rows, len(group.nodes), peak) | seen.times()
     return Measurement(metrics=metrics | apart.metrics | sent.metrics | again.metrics, facts=known)
 
@@ -205,9 +205,9 @@ def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
     return params.expect_transport or profiles()[params.profile or settings.profile].transport
 
 
-def _outputs(params: GroupParams, rows: list[SizeRow], told: Told, peak: float | None) -> Json:
+def _outputs(params: GroupParams, rows: list[SizeRow], results: GroupResults, peak: float | None) -> Json:
     """The results in both formats of nccl-tests. Wrong elements are those of all ranks, times are this rank's."""
-    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
+    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, results.wrong, strict=True)]
     config: Json = {
         "nthreads": 1,
         "ngpus": 1,

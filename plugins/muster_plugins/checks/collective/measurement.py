@@ -10,7 +10,7 @@ from pydantic import Field
 
 from muster.model import Json, Metric
 from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES
-from muster_plugins.checks.collective.operations import OPERATIONS, Desk
+from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.rounds import Rounds, last_arrivals, run_rounds
@@ -26,7 +26,7 @@ _LATEST = 8
 """Maximum number of late ranks that are named."""
 
 
-class Seen(NamedTuple):
+class RankResults(NamedTuple):
     """The results of one rank, by message size from the smallest; it was the last of its peers in `last` rounds."""
 
     rows: list[SizeRow]
@@ -60,15 +60,15 @@ def run_sizes(
     place: Place,
     progress: Callable[[str], None],
     peers: Peers,
-) -> Seen:
+) -> RankResults:
     """Runs and checks the collective at every size, in bytes."""
-    operation, world_size, seen = OPERATIONS[params.collective], len(peers.ranks), Seen([], [], 0)
+    operation, world_size, seen = OPERATIONS[params.collective], len(peers.ranks), RankResults([], [], 0)
     for size in sizes:
         elements = operation.elements(size, world_size)
         progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {world_size} ranks")
-        desk = Desk(peers, elements, place.torch_name)
+        message = MessageBuffers(peers, elements, place.torch_name)
         # No name here refers to the buffers, so they are freed before the next size allocates its own.
-        rounds = run_rounds(operation.prepare(desk), peers, place, params.iterations, params.warmup)
+        rounds = run_rounds(operation.prepare(message), peers, place, params.iterations, params.warmup)
         seen.rounds.append(rounds)
         seen.rows.append(_row(params, elements, world_size, rounds))
     return seen._replace(last=last_arrivals(seen.waited, peers, place))
@@ -89,7 +89,7 @@ def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Round
     )
 
 
-class Told(NamedTuple):
+class GroupResults(NamedTuple):
     """The results of all ranks: wrong elements by size, transports from the NCCL logs, and late ranks.
 
     `last` says by rank in how many rounds it came last.
@@ -105,13 +105,13 @@ class Told(NamedTuple):
         return [{"rank": rank, "node": nodes[rank], "rounds": self.last[rank]} for rank in often if self.last[rank]]
 
 
-def tell(group: RankGroup, seen: Seen, transports: Counter[Transport]) -> Told:
+def exchange_results(group: RankGroup, seen: RankResults, transports: Counter[Transport]) -> GroupResults:
     """Sends this rank's results to all ranks and returns the results of all of them."""
     own = ([row.wrong or 0 for row in seen.rows], seen.last, dict(transports))
     counts = Annotated[list[_Count], Field(min_length=len(seen.rows), max_length=len(seen.rows))]
-    told = group.all_gather("seen", own, tuple[counts, _Count, _Transports])
-    wrong, last, logged = zip(*told, strict=True)
-    return Told(
+    results = group.all_gather("seen", own, tuple[counts, _Count, _Transports])
+    wrong, last, logged = zip(*results, strict=True)
+    return GroupResults(
         wrong=[sum(column) for column in zip(*wrong, strict=True)],
         last=list(last),
         transports=sum(map(Counter, logged), Counter()),

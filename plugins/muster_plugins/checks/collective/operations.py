@@ -38,7 +38,7 @@ _EMPTY = -1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Exercise:
+class PreparedCollective:
     """A collective with its buffers on one rank.
 
     A buffer consists of equal parts, and each part holds a pattern that repeats. `received` is `sent` where torch
@@ -78,7 +78,7 @@ def _tiles(part: "torch.Tensor", pattern: "torch.Tensor") -> tuple["torch.Tensor
     return part[:whole].view(-1, pattern.numel()), part[whole:]
 
 
-class Desk:
+class MessageBuffers:
     """Prepares the exercises of a rank: the patterns and buffers of a message of `elements` elements in all.
 
     `rank` and `ranks` count the peers from 0; only the calls to torch need the numbers in the whole group.
@@ -117,71 +117,85 @@ class Desk:
         return self._counting.new_full((_PERIOD,), _EMPTY)
 
 
-def _all_reduce(desk: Desk) -> Exercise:
+def _all_reduce(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer, group = desk.buffer(desk.elements), desk.peers.process_group
-    sends, expects = [desk.pattern(desk.rank)], [desk.total()]
-    return Exercise(buffer, sends, buffer, expects, lambda: dist.all_reduce(buffer, group=group))
+    buffer, group = message.buffer(message.elements), message.peers.process_group
+    sends, expects = [message.pattern(message.rank)], [message.total()]
+    return PreparedCollective(buffer, sends, buffer, expects, lambda: dist.all_reduce(buffer, group=group))
 
 
-def _broadcast(desk: Desk) -> Exercise:
+def _broadcast(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer, of_root, peers = desk.buffer(desk.elements), desk.pattern(0), desk.peers
-    sends = [of_root if desk.rank == 0 else desk.nothing()]
+    buffer, of_root, peers = message.buffer(message.elements), message.pattern(0), message.peers
+    sends = [of_root if message.rank == 0 else message.nothing()]
     run = partial(dist.broadcast, buffer, src=peers.ranks[0], group=peers.process_group)
-    return Exercise(buffer, sends, buffer, [of_root], run)
+    return PreparedCollective(buffer, sends, buffer, [of_root], run)
 
 
-def _all_gather(desk: Desk) -> Exercise:
+def _all_gather(message: MessageBuffers) -> PreparedCollective:
     gather = _newest("all_gather_single", "all_gather_into_tensor")
-    sent, received, group = desk.buffer(desk.each), desk.buffer(desk.elements), desk.peers.process_group
-    expects = [desk.pattern(sender) for sender in desk.ranks]
-    return Exercise(sent, [desk.pattern(desk.rank)], received, expects, lambda: gather(received, sent, group=group))
+    sent, received, group = message.buffer(message.each), message.buffer(message.elements), message.peers.process_group
+    expects = [message.pattern(sender) for sender in message.ranks]
+    return PreparedCollective(
+        sent, [message.pattern(message.rank)], received, expects, lambda: gather(received, sent, group=group)
+    )
 
 
-def _reduce_scatter(desk: Desk) -> Exercise:
+def _reduce_scatter(message: MessageBuffers) -> PreparedCollective:
     scatter = _newest("reduce_scatter_single", "reduce_scatter_tensor")
-    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.each), desk.peers.process_group
-    sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
-    return Exercise(sent, sends, received, [desk.total(desk.rank)], lambda: scatter(received, sent, group=group))
+    sent, received, group = message.buffer(message.elements), message.buffer(message.each), message.peers.process_group
+    sends = [message.pattern(message.rank, receiver) for receiver in message.ranks]
+    return PreparedCollective(
+        sent, sends, received, [message.total(message.rank)], lambda: scatter(received, sent, group=group)
+    )
 
 
-def _alltoall(desk: Desk) -> Exercise:
+def _alltoall(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.elements), desk.peers.process_group
-    sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
-    expects = [desk.pattern(sender, desk.rank) for sender in desk.ranks]
-    return Exercise(sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent, group=group))
+    sent, received, group = (
+        message.buffer(message.elements),
+        message.buffer(message.elements),
+        message.peers.process_group,
+    )
+    sends = [message.pattern(message.rank, receiver) for receiver in message.ranks]
+    expects = [message.pattern(sender, message.rank) for sender in message.ranks]
+    return PreparedCollective(
+        sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent, group=group)
+    )
 
 
-def _sendrecv(desk: Desk) -> Exercise:
+def _sendrecv(message: MessageBuffers) -> PreparedCollective:
     """Each rank sends to the next one, the last to the first."""
-    following, preceding = ((desk.rank + step) % len(desk.ranks) for step in (1, -1))
-    sent, received = desk.buffer(desk.elements), desk.buffer(desk.elements)
-    run = _point_to_point(desk, [(sent, following)], [(received, preceding)])
-    return Exercise(sent, [desk.pattern(desk.rank)], received, [desk.pattern(preceding)], run)
+    following, preceding = ((message.rank + step) % len(message.ranks) for step in (1, -1))
+    sent, received = message.buffer(message.elements), message.buffer(message.elements)
+    run = _point_to_point(message, [(sent, following)], [(received, preceding)])
+    return PreparedCollective(sent, [message.pattern(message.rank)], received, [message.pattern(preceding)], run)
 
 
-def one_way(desk: Desk, sender: int, receiver: int) -> Exercise:
+def one_way(message: MessageBuffers, sender: int, receiver: int) -> PreparedCollective:
     """One rank sends to another one, which sends nothing; both ranks call it."""
-    buffer, message = desk.buffer(desk.elements), desk.pattern(sender)
-    if desk.rank == sender:
-        return Exercise(buffer, [message], buffer, [message], _point_to_point(desk, [(buffer, receiver)], []))
-    return Exercise(buffer, [desk.nothing()], buffer, [message], _point_to_point(desk, [], [(buffer, sender)]))
+    buffer, pattern = message.buffer(message.elements), message.pattern(sender)
+    if message.rank == sender:
+        return PreparedCollective(
+            buffer, [pattern], buffer, [pattern], _point_to_point(message, [(buffer, receiver)], [])
+        )
+    return PreparedCollective(
+        buffer, [message.nothing()], buffer, [pattern], _point_to_point(message, [], [(buffer, sender)])
+    )
 
 
 _Message = tuple["torch.Tensor", int]
 """A buffer, and the rank to which it is sent or from which it is received."""
 
 
-def _point_to_point(desk: Desk, sent: list[_Message], received: list[_Message]) -> Callable[[], None]:
+def _point_to_point(message: MessageBuffers, sent: list[_Message], received: list[_Message]) -> Callable[[], None]:
     """Sends and receives at the same time."""
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    ranks, group = desk.peers.ranks, desk.peers.process_group
+    ranks, group = message.peers.ranks, message.peers.process_group
     operations = [dist.P2POp(dist.isend, buffer, ranks[rank], group) for buffer, rank in sent]
     operations += [dist.P2POp(dist.irecv, buffer, ranks[rank], group) for buffer, rank in received]
 
@@ -207,7 +221,7 @@ class Operation(NamedTuple):
     rank; `buffers` is the memory of a rank as a multiple of the message. `redop` and `root` are columns of its table.
     """
 
-    prepare: Callable[[Desk], Exercise]
+    prepare: Callable[[MessageBuffers], PreparedCollective]
     factor: Callable[[int], float]
     buffers: int
     split: bool

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from muster.model import Metric
-from muster_plugins.checks.collective.measurement import Seen
+from muster_plugins.checks.collective.measurement import RankResults
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.table import median_busbw
 from muster_plugins.shared.torch_group import RankGroup
@@ -23,7 +23,7 @@ Rail = tuple[int, ...]
 """The ranks of a rail, one on each node, in order."""
 
 
-class Apart(NamedTuple):
+class RailResults(NamedTuple):
     """Facts about all rails, and the number of wrong elements that this rank found on its own rail."""
 
     metrics: dict[str, Metric]
@@ -49,7 +49,9 @@ def rails_of(nodes: Sequence[str], local_ranks: Sequence[int]) -> list[Rail]:
     return [tuple(rails[local_rank]) for local_rank in sorted(rails)]
 
 
-def run_in_turn(rails: Sequence[Rail], group: RankGroup, timeout_s: float, run: Callable[[Peers], Seen]) -> Apart:
+def run_in_turn(
+    rails: Sequence[Rail], group: RankGroup, timeout_s: float, run: Callable[[Peers], RankResults]
+) -> RailResults:
     """Runs the rails one after the other, each for at most `timeout_s` seconds; does nothing without rails.
 
     `rail_busbw_gbps` is the bus bandwidth of each rail in GB/s, as its slowest rank saw it.
@@ -57,14 +59,14 @@ def run_in_turn(rails: Sequence[Rail], group: RankGroup, timeout_s: float, run: 
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
     if not rails:
-        return Apart({}, 0)
-    results = []
+        return RailResults({}, 0)
+    own = []
     for number, ranks in enumerate(rails):
         process_group = dist.new_group([*ranks], timeout=group.timeout)  # a call for all ranks of the whole group
         if group.rank in ranks:
-            results.append(run(Peers(ranks.index(group.rank), ranks, process_group)))
+            own.append(run(Peers(ranks.index(group.rank), ranks, process_group)))
         group.wait_for(ranks, f"rail {number}", timeout_s)
-    (seen,) = results
-    told = group.all_gather("rails", median_busbw(seen.rows), Annotated[float, Field(ge=0, allow_inf_nan=False)])
-    reached = [min(told[rank] for rank in ranks) for ranks in rails]
-    return Apart({"rail_busbw_gbps": [*reached]}, sum(row.wrong or 0 for row in seen.rows))
+    (seen,) = own
+    results = group.all_gather("rails", median_busbw(seen.rows), Annotated[float, Field(ge=0, allow_inf_nan=False)])
+    reached = [min(results[rank] for rank in ranks) for ranks in rails]
+    return RailResults({"rail_busbw_gbps": [*reached]}, sum(row.wrong or 0 for row in seen.rows))

@@ -8,7 +8,7 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from muster_plugins.checks.collective.operations import Exercise
+from muster_plugins.checks.collective.operations import PreparedCollective
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.shared.torch_device import Place, settle
 
@@ -32,7 +32,7 @@ class Rounds(NamedTuple):
     wrong: int
 
 
-def run_rounds(exercise: Exercise, peers: Peers, place: Place, iterations: int, warmup: int) -> Rounds:
+def run_rounds(collective: PreparedCollective, peers: Peers, place: Place, iterations: int, warmup: int) -> Rounds:
     """Runs the rounds with all `peers` and returns the measured ones. Elements of `warmup` rounds are checked, too."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
@@ -42,16 +42,16 @@ def run_rounds(exercise: Exercise, peers: Peers, place: Place, iterations: int, 
     ended = clock.now()
     for _ in range(warmup + iterations):
         freed = ended
-        exercise.refill()
+        collective.refill()
         refilled = clock.now()
         clock.hold()
         arrived = clock.now()
         clock.meet()
         started = clock.now()
-        exercise.run()
+        collective.run()
         ended = clock.now()
         marks.append((freed, refilled, arrived, started, ended))
-        wrong += exercise.wrong()
+        wrong += collective.wrong()
         settle(place)  # Otherwise NCCL's timeout would already run for rounds that are still in the queue.
     times = [[clock.between(*pair) for pair in pairwise(each)] for each in marks[warmup:]]
     computed, _, waited, seconds = (list(column) for column in zip(*times, strict=True))

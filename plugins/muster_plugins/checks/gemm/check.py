@@ -155,7 +155,7 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
     ]
 
 
-class _Chosen(NamedTuple):
+class _Defaults(NamedTuple):
     """Defaults for a backend."""
 
     dtypes: tuple[Dtype, ...]
@@ -165,9 +165,11 @@ class _Chosen(NamedTuple):
     iterations: int
 
 
-_CHOSEN = {
-    "cuda": _Chosen(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: the method of stas00/ml-engineering
-    "cpu": _Chosen(("fp32",), 512, 0.1, 1, 5),
+_DEFAULTS = {
+    "cuda": _Defaults(
+        ("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100
+    ),  # times: the method of stas00/ml-engineering
+    "cpu": _Defaults(("fp32",), 512, 0.1, 1, 5),
 }
 
 _FP32_TAKES_LONGER = 10
@@ -176,7 +178,7 @@ _FP32_TAKES_LONGER = 10
 
 def _job(params: GemmParams, backend: str, dtype: Dtype) -> GemmJob:
     """The parameters with a value for each option."""
-    chosen = _CHOSEN[backend]
+    chosen = _DEFAULTS[backend]
     fewer = _FP32_TAKES_LONGER if (backend, dtype) == ("cuda", "fp32") else 1
     size = params.size or chosen.size
     warmups = params.warmup_iterations
@@ -196,7 +198,7 @@ def measure(params: GemmParams, context: Context) -> Measurement:
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    asked = tuple(dict.fromkeys(params.dtypes or _CHOSEN[found[0].backend].dtypes))
+    asked = tuple(dict.fromkeys(params.dtypes or _DEFAULTS[found[0].backend].dtypes))
     unsupported = why_not(asked, found)
     jobs = [_job(params, found[0].backend, dtype) for dtype in asked if dtype not in unsupported]
     if not jobs:

@@ -76,15 +76,15 @@ def multiply(place: Place, job: GemmJob) -> Outcome:
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     generator = torch.Generator(place.torch_name).manual_seed(job.seed)
-    seconds, seal = _timed(place, job, generator)
+    seconds, product_check = _timed(place, job, generator)
     proofs = max(1, job.iterations // 10)  # A device that is always wrong shows it in a few products.
     return Outcome(
         seconds=seconds,
-        changed=int(seal.changed.item()),
-        not_finite=int(seal.not_finite.item()),
+        changed=int(product_check.changed.item()),
+        not_finite=int(product_check.not_finite.item()),
         proofs=proofs,
         wrong=_count_wrong(place, job, generator, proofs),
-        fingerprint=seal.fingerprint(),
+        fingerprint=product_check.fingerprint(),
     )
 
 
@@ -106,7 +106,7 @@ def _needed_bytes(dtype: Dtype, shape: Shape, backend: str) -> int:
     return int(factor * k * (m + n) + product * m * n + SCRATCH_BYTES * max(m * k, n * k, m * n) + CACHE_BYTES[backend])
 
 
-class _Seal:
+class _ProductCheck:
     """Remembers the bits of a product and counts errors in later ones without waiting for the device."""
 
     def __init__(self, product: "torch.Tensor") -> None:
@@ -132,7 +132,7 @@ class _Seal:
         return self._product.view(bits).sum(0, dtype=torch.int64)
 
 
-def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[list[float], _Seal]:
+def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[list[float], _ProductCheck]:
     import torch  # noqa: PLC0415  only child processes may load torch
 
     m, n, k = job.shape
@@ -145,15 +145,15 @@ def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[li
         into(left, right, product)
 
     def refresh() -> None:
-        seal.check()
+        product_check.check()
         product.fill_(math.nan)  # so that an element that is never written is NaN
         cache.zero_()
 
     warm_up(place, work, job.warmup_s)
-    seal = _Seal(product)
+    product_check = _ProductCheck(product)
     seconds = time_each(place, work, job.warmup_iterations + job.iterations, between=refresh)
-    seal.check()
-    return seconds[job.warmup_iterations :], seal
+    product_check.check()
+    return seconds[job.warmup_iterations :], product_check
 
 
 def _random(shape: tuple[int, int], job: GemmJob, generator: "torch.Generator") -> "torch.Tensor":
@@ -212,8 +212,8 @@ def _ternary(shape: tuple[int, int], density: float, generator: "torch.Generator
     """-1, 0 and 1 as small whole numbers; the share `density` of them is not 0."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
-    dice = torch.rand(shape, generator=generator, device=generator.device)
-    return (dice < density / 2).to(torch.int8).sub_((dice > 1 - density / 2).to(torch.int8))
+    draws = torch.rand(shape, generator=generator, device=generator.device)
+    return (draws < density / 2).to(torch.int8).sub_((draws > 1 - density / 2).to(torch.int8))
 
 
 def _column_sums(left: "torch.Tensor", right: "torch.Tensor") -> "torch.Tensor":

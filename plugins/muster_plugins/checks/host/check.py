@@ -24,7 +24,7 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.host import clock, file_systems, kernel, memory, processes
 from muster_plugins.checks.host import services as host_services
-from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.real_node import must_be_real
@@ -146,9 +146,9 @@ def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Me
     for name, look in looks.items():
         try:
             seen = look(context)
-        except NotHere as reason:
+        except NotApplicable as reason:
             not_here[name] = str(reason)
-        except (CannotTell, OSError) as reason:
+        except (CannotDetermine, OSError) as reason:
             unknown[name] = str(reason)
         else:
             metrics |= seen.metrics

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 
 from muster import Context, Finding, Measurement, Reference, Severity
-from muster_plugins.checks.host.look import CannotTell
+from muster_plugins.checks.host.look import CannotDetermine
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single, single_metric
 
@@ -42,7 +42,7 @@ def look(context: Context) -> Measurement:
     """Offset and error bound of the clock in seconds, and whether it is synchronised."""
     timex = _Timex(modes=0)  # only reads, so any user may call it
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
-        raise CannotTell(f"adjtimex: {os.strerror(ctypes.get_errno())}")
+        raise CannotDetermine(f"adjtimex: {os.strerror(ctypes.get_errno())}")
     return Measurement(
         metrics={
             "clock_offset_s": abs(timex.offset) / (1e9 if timex.status & _STA_NANO else 1e6),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
 from muster.model import Data, Metric
-from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.checks.host.look import CannotDetermine, read
 from muster_plugins.shared.listed_finding import listed_finding
 
 ANSWER_S = 3.0
@@ -105,7 +105,7 @@ class FileSystems:
         on_disk = [mount for mount in seen if mount.source.startswith("/dev/") and mount.kind not in _NEVER_WRITABLE]
         try:
             configured = writable_by_fstab(read(self._fstab))
-        except CannotTell:  # containers and image-based systems have none
+        except CannotDetermine:  # containers and image-based systems have none
             configured = frozenset()
         there = {mount.device for mount in on_disk}
         self._writable = frozenset(

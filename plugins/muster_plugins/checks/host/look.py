@@ -15,21 +15,21 @@ Look = Callable[[Context], Measurement]
 _LONGEST_BYTES = 1 << 20
 
 
-class NotHere(Exception):
+class NotApplicable(Exception):
     """The node has nothing of this kind, and nothing is expected."""
 
 
-class CannotTell(Exception):
+class CannotDetermine(Exception):
     """The look could not find out; the text says why."""
 
 
 def read(path: Path) -> str:
-    """The text of a file of procfs, sysfs or /etc. Raises CannotTell if it cannot be read."""
+    """The text of a file of procfs, sysfs or /etc. Raises CannotDetermine if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(_LONGEST_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
-        raise CannotTell(f"{path}: {os.strerror(error.errno or 0)}") from None
+        raise CannotDetermine(f"{path}: {os.strerror(error.errno or 0)}") from None
 
 
 def has_gpus(context: Context, sysfs: Path) -> bool:

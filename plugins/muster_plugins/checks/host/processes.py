@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
-from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.checks.host.look import CannotDetermine, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -126,7 +126,7 @@ def _process(entry: Path) -> StuckProcess | None:
 def _waits_for_driver(entry: Path) -> bool:
     try:
         return _IN_DRIVER.match(read(entry / "wchan")) is not None
-    except CannotTell:
+    except CannotDetermine:
         return False
 
 

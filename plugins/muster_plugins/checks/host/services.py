@@ -8,7 +8,7 @@ from typing import cast
 
 from muster import Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
-from muster_plugins.checks.host.look import CannotTell, NotHere, has_gpus
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus
 from muster_plugins.shared import pci
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
@@ -34,7 +34,7 @@ FINDS = {
 _NOT_BOOTED = "System has not been booted with systemd"
 
 
-class NoSystemd(CannotTell):
+class NoSystemd(CannotDetermine):
     """systemctl exists, but systemd has not started this host or container."""
 
 
@@ -72,16 +72,16 @@ class ContainerRuntime(Data):
 def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Context) -> Measurement:
     """The state of the expected units, and of the known units that are installed."""
     if not expected and not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     program = find_program(systemctl)
     if program is None:
-        raise (CannotTell if expected else NotHere)(f"{systemctl} is not installed")
+        raise (CannotDetermine if expected else NotApplicable)(f"{systemctl} is not installed")
     known = [FABRIC_MANAGER, IMEX] if pci.nvidia_switches(sysfs / "bus/pci/devices") else [IMEX]
     asked = [*expected, *(name for name in known if name not in expected)]
     try:
         answers = _show(program, asked)
     except NoSystemd as error:
-        raise (CannotTell if expected else NotHere)(str(error)) from None
+        raise (CannotDetermine if expected else NotApplicable)(str(error)) from None
     found = [
         SystemdUnit(
             name=name,
@@ -102,12 +102,12 @@ def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
     try:
         done = run_program([program, "show", properties, "--", *names], timeout_s=ANSWER_S)
     except (NotRun, TimedOut) as error:
-        raise CannotTell(str(error)) from None
+        raise CannotDetermine(str(error)) from None
     if done.exit_code and _NOT_BOOTED in done.stderr:
         raise NoSystemd(_NOT_BOOTED)
     told = _blocks(done.stdout)
     if done.exit_code or len(told) != len(names):
-        raise CannotTell(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
+        raise CannotDetermine(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
     return told
 
 
@@ -121,7 +121,7 @@ def runtimes(expected: Sequence[Path], known: Sequence[Path], context: Context) 
     """Whether container runtimes accept connections: the expected ones, and the known ones that have a socket."""
     found = [path for path in known if path not in expected and path.is_socket()]
     if not expected and not found:
-        raise NotHere("no container runtime here")
+        raise NotApplicable("no container runtime here")
     tried = [_tried(path, expected=path in expected) for path in (*expected, *found)]
     return Measurement(facts={"runtimes": [runtime.model_dump(mode="json") for runtime in tried]})
 

@@ -158,7 +158,7 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
     ]
 
 
-class _Chosen(NamedTuple):
+class _Defaults(NamedTuple):
     """Defaults for a backend."""
 
     size_bytes: int
@@ -167,7 +167,7 @@ class _Chosen(NamedTuple):
     rounds: int
 
 
-_CHOSEN = {"cuda": _Chosen(1 << 30, 20, None, 4), "cpu": _Chosen(1 << 20, 3, 2 << 20, 1)}
+_DEFAULTS = {"cuda": _Defaults(1 << 30, 20, None, 4), "cpu": _Defaults(1 << 20, 3, 2 << 20, 1)}
 
 
 def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measurement:
@@ -176,7 +176,7 @@ def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measureme
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    chosen = _CHOSEN[found[0].backend]
+    chosen = _DEFAULTS[found[0].backend]
     node = MeasuredNode(
         found=found,
         moving=BandwidthJob(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),

@@ -37,7 +37,7 @@ def is_one_of(nvml: Library, error: Any, names: tuple[str, ...]) -> bool:
     return error.value in {getattr(nvml, name) for name in names}
 
 
-class Asking:
+class DeviceQueries:
     """Queries one device for one value after the other. `unsupported` and `failed` are as in `DeviceReading`.
 
     `reset_required` is set when the driver refuses until the device has been reset. It raises only errors after which

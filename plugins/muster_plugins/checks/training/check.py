@@ -24,7 +24,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import Figures, curves, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import (
@@ -91,7 +91,7 @@ def _judge_results(measurement: Measurement) -> list[Finding]:
     found = []
     for model in sorted({model for _, model, _ in results}):
         alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
-        odd = [alike[position] for position in odd_ones([fingerprint for _, fingerprint in alike])]
+        odd = [alike[position] for position in outliers([fingerprint for _, fingerprint in alike])]
         evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
         if len(odd) == len(alike):
             found.append(_disagreement(model, evidence))

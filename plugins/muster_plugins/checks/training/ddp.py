@@ -26,7 +26,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import curves, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
@@ -35,7 +35,7 @@ from muster_plugins.shared.torch_group import RankGroup, joined
 
 if TYPE_CHECKING:
     from muster_plugins.checks.training.data import Task
-    from muster_plugins.checks.training.group import Together
+    from muster_plugins.checks.training.group import GroupTraining
 
 NAME = "training_ddp"
 
@@ -75,7 +75,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     found = missing_devices(NAME, measurement) + problems_found(NAME, measurement)
     if "rank" not in measurement.facts:
         return found
-    found += _kept_apart(measurement) + _differing(measurement)
+    found += _not_trained_together(measurement) + _differing(measurement)
     if measurement.facts["rank"] == 0:
         found += _judge_loss(measurement) + _judge_metrics(measurement, references, _JUDGED_AT_RANK_0, None)
     device = device_index(measurement.facts["device"])
@@ -111,7 +111,7 @@ def _error(what: str, summary: str, device: int | None, evidence: Json) -> Findi
     )
 
 
-def _kept_apart(measurement: Measurement) -> list[Finding]:
+def _not_trained_together(measurement: Measurement) -> list[Finding]:
     """If the group could not train together, every rank reports it and names the ranks that prevented it."""
     return [
         Finding(
@@ -121,15 +121,15 @@ def _kept_apart(measurement: Measurement) -> list[Finding]:
             action=Action.CHECK_APPLICATION,
             evidence={"ranks": list(odd)},
         )
-        for reason, odd in _apart(_ranks(measurement)).items()
+        for reason, odd in _why_apart(_ranks(measurement)).items()
         if odd
     ]
 
 
-def _apart(ranks: list[RankReport]) -> dict[str, list[int]]:
+def _why_apart(ranks: list[RankReport]) -> dict[str, list[int]]:
     """The ranks that cannot train with the others, by reason."""
     return {
-        "had a different task, because of their data, settings or software": odd_ones([rank.task for rank in ranks]),
+        "had a different task, because of their data, settings or software": outliers([rank.task for rank in ranks]),
         "could not train by themselves": [number for number, rank in enumerate(ranks) if rank.fingerprint is None],
     }
 
@@ -145,10 +145,10 @@ def _differing(measurement: Measurement) -> list[Finding]:
         for number, other in enumerate(ranks)
         if other.fingerprint and (other.kind, other.task) == (own.kind, own.task)
     ]
-    computed = [alike[odd] for odd in odd_ones([ranks[number].fingerprint for number in alike])]
+    computed = [alike[odd] for odd in outliers([ranks[number].fingerprint for number in alike])]
     found = {
         "results_differ": ("ended the training alone with other bits than ranks with the same device", computed),
-        "weights_differ": ("ended the training together with other weights than the others", odd_ones(weights)),
+        "weights_differ": ("ended the training together with other weights than the others", outliers(weights)),
     }
     return [
         _error(what, f"{_named(odd)} {text}", device_index(measurement.facts["device"]), {"ranks": list(odd)})
@@ -226,7 +226,7 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     told = _facts(task.plan, group, place, ranks)
     if isinstance(alone, TrainingProblem):
         told |= problem_facts(alone)
-    if any(_apart(ranks).values()):
+    if any(_why_apart(ranks).values()):
         return Measurement(facts=told)
     context.progress(f"{steps}, together with {group.backend}")
     together = train_together(place, task, group)
@@ -243,7 +243,7 @@ def _facts(plan: Plan, group: RankGroup, place: Place, ranks: list[RankReport]) 
     }
 
 
-def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "Together") -> dict[str, Metric]:
+def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
     """Samples per second of the group: the samples of all ranks, divided by the time of the slowest rank."""
     own = together.own
     samples = plan.samples * len(ranks)

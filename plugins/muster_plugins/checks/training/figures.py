@@ -62,7 +62,7 @@ def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[flo
     return {"title": title, "x_label": x_label, "y_label": y_label, "x": [*x], "y": [*y]}
 
 
-def odd_ones(values: Sequence[object]) -> list[int]:
+def outliers(values: Sequence[object]) -> list[int]:
     """The positions of the values that differ from the most frequent one; all positions if there is no such value.
 
     If two values differ, both positions are returned, because either may be wrong.

@@ -37,13 +37,13 @@ def read_images(data: DataSet, root: Path, count: int, seed: int) -> Images:
     return _READERS[data](root, count, np.random.default_rng(seed))
 
 
-def _fashion_mnist(root: Path, count: int, dice: np.random.Generator) -> Images:
+def _fashion_mnist(root: Path, count: int, rng: np.random.Generator) -> Images:
     names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
     directory = _directory(root, ("fashion_mnist", "FashionMNIST/raw"), holding=names[0])
     pixels, labels = (_read_idx(_plain_or_zipped(directory, name)) for name in names)
     if pixels.ndim != 3 or labels.ndim != 1:
         raise TrainingProblem("data_damaged", f"{directory}: images need three dimensions and labels one")
-    return _chosen(_checked(Images(pixels[:, None], labels.astype(np.int64), 10), directory), count, dice)
+    return _chosen(_checked(Images(pixels[:, None], labels.astype(np.int64), 10), directory), count, rng)
 
 
 def _plain_or_zipped(directory: Path, name: str) -> Path:
@@ -113,14 +113,14 @@ _CIFAR_BYTES = 3 * 32 * 32
 
 
 def _cifar(published: _Cifar) -> Callable[[Path, int, np.random.Generator], Images]:
-    def read(root: Path, count: int, dice: np.random.Generator) -> Images:
+    def read(root: Path, count: int, rng: np.random.Generator) -> Images:
         directory = _directory(root, (*published.pickled, *published.binary), holding=published.files[0])
         read_file = _read_cifar_binary if directory.name in published.binary else _read_cifar_pickle
         suffix = ".bin" if directory.name in published.binary else ""
         parts = [read_file(directory / f"{name}{suffix}", published) for name in published.files]
         pixels, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         found = Images(pixels.reshape(-1, *_CIFAR_SHAPE), labels.astype(np.int64), published.classes)
-        return _chosen(_checked(found, directory), count, dice)
+        return _chosen(_checked(found, directory), count, rng)
 
     return read
 
@@ -186,19 +186,19 @@ def _content(path: Path) -> bytes:
 _IMAGE_PIXELS = 224
 
 
-def _imagenet(root: Path, count: int, dice: np.random.Generator) -> Images:
+def _imagenet(root: Path, count: int, rng: np.random.Generator) -> Images:
     """Samples spread over the classes, so that it lists no more directories than there are samples."""
     directory = _directory(root, ("imagenet/train", "imagenet"), holding="class directories with JPEG files")
     classes = [entry for entry in _listed(directory) if entry.is_dir()]
     if not classes:
         raise TrainingProblem("data_missing", f"{directory} contains no class directories with JPEG files")
-    labels = np.resize(dice.permutation(len(classes)), count).astype(np.int64)
+    labels = np.resize(rng.permutation(len(classes)), count).astype(np.int64)
     files: dict[int, list[Path]] = {}
     pixels = np.empty((count, 3, _IMAGE_PIXELS, _IMAGE_PIXELS), np.uint8)
     for number, label in enumerate(labels.tolist()):
         if label not in files:
             files[label] = _jpegs(classes[label])
-        pixels[number] = _decoded(files[label][int(dice.integers(len(files[label])))])
+        pixels[number] = _decoded(files[label][int(rng.integers(len(files[label])))])
     return Images(pixels, labels, len(classes))
 
 
@@ -247,8 +247,8 @@ def _checked(found: Images, directory: Path) -> Images:
     return found
 
 
-def _chosen(found: Images, count: int, dice: np.random.Generator) -> Images:
-    rows = np.resize(dice.permutation(len(found.labels)), count)
+def _chosen(found: Images, count: int, rng: np.random.Generator) -> Images:
+    rows = np.resize(rng.permutation(len(found.labels)), count)
     return Images(found.pixels[rows], found.labels[rows], found.classes)
 
 

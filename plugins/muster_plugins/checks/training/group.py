@@ -27,7 +27,7 @@ _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt
 """The checksum of a rank's weights, and the seconds that its training took."""
 
 
-class Together(NamedTuple):
+class GroupTraining(NamedTuple):
     """The training of all ranks: this rank's result, the mean loss of each step over all ranks, and the longest time.
 
     `weights` are the checksums of the final weights, by rank.
@@ -58,7 +58,7 @@ def _report(place: Place, task: Task, alone: Trained | TrainingProblem) -> RankR
     )
 
 
-def train_together(place: Place, task: Task, group: RankGroup) -> Together:
+def train_together(place: Place, task: Task, group: RankGroup) -> GroupTraining:
     """The training of all ranks together."""
 
     def in_parallel(network: nn.Module) -> nn.Module:
@@ -69,7 +69,7 @@ def train_together(place: Place, task: Task, group: RankGroup) -> Together:
     losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
     dist.all_reduce(losses)
     endings = group.all_gather("together", (own.weights, own.total_s), _Ending)
-    return Together(
+    return GroupTraining(
         own=own,
         losses=losses.div_(len(endings)).tolist(),
         total_s=max(total_s for _, total_s in endings),

@@ -38,7 +38,7 @@ class Webhook:
     @hookimpl
     async def muster_transition(self, config: Config, transition: Transition) -> ActionOutcome | None:
         settings = config.plugin(NAME, WebhookSettings)
-        targets = {name: target for name, target in settings.targets.items() if target.is_told(transition)}
+        targets = {name: target for name, target in settings.targets.items() if target.wants(transition)}
         if not targets:
             return None
         notice = Notice(

@@ -75,7 +75,7 @@ class WebhookTarget(Section):
         """Whether the target is notified of alarms. A receiver of the generic format must know that form first."""
         return self.format != "generic" if self.alarms is None else self.alarms
 
-    def is_told(self, transition: Transition) -> bool:
+    def wants(self, transition: Transition) -> bool:
         """Whether the target is notified of the transition, by its `states`.
 
         A new node that is accepted counts only for targets whose `states` include ACCEPTING.

@@ -13,10 +13,10 @@ from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.event import event
 from muster_plugins.schedulers.kubernetes.health_writer import HealthWriter
 from muster_plugins.schedulers.kubernetes.marks import (
+    describe_others_mark,
     has_opted_out,
     is_incomplete,
     is_new,
-    others_word,
     our_mark,
     whose_mark,
     why_left,
@@ -25,7 +25,7 @@ from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
-from muster_plugins.schedulers.kubernetes.request_rate import Pace
+from muster_plugins.schedulers.kubernetes.request_rate import RateLimiter
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
 
 _NOTHING = "nothing to change"
@@ -47,7 +47,7 @@ class Actor:
         self._settings = settings.actor
         self._gpu_resources = settings.gpu_resources
         self._connection = Connection(settings)
-        pace = Pace(settings.actor.requests_per_s)
+        pace = RateLimiter(settings.actor.requests_per_s)
         self._client = KubernetesClient(self._connection, pace.wait)
         self._urgent_client = KubernetesClient(self._connection, pace.go_first)
         self._health = HealthWriter(self._client, settings.actor)
@@ -115,7 +115,7 @@ class Actor:
 def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> ActionOutcome:
     """The outcome, from the node's state at the API server."""
     if node.spec.unschedulable and not transition.is_out:
-        done.append(f"but it is {others_word(node)}, too")
+        done.append(f"but it is {describe_others_mark(node)}, too")
         return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name}: {'; '.join(done)}")
     return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
@@ -130,7 +130,7 @@ def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: Ac
         registration=node.metadata.uid,
         transition=ours.transition if ours else None,
         incomplete=mark is Mark.OURS and is_incomplete(node, settings),
-        detail=others_word(node) if mark is Mark.FOREIGN else "",
+        detail=describe_others_mark(node) if mark is Mark.FOREIGN else "",
         opted_out=has_opted_out(node, settings),
         leaving=leaving(node),
         keeps_off=keeps_off(node, ordinary, settings),

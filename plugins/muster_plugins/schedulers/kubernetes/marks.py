@@ -89,7 +89,7 @@ def is_incomplete(node: KubernetesNode, settings: ActorSettings) -> bool:
     return mark is None or (mark.taint is not None and not mark.taint.is_among(node.spec.taints))
 
 
-def others_word(node: KubernetesNode) -> str:
+def describe_others_mark(node: KubernetesNode) -> str:
     """How somebody else keeps work off the node: the program and the time, if the API server knows them."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
@@ -128,7 +128,7 @@ def why_left(node: KubernetesNode, transition: Transition, settings: ActorSettin
     mark = whose_mark(node, settings)
     tidies_up = not transition.is_out and our_mark(node, settings) is not None
     if mark is Mark.FOREIGN and not tidies_up:
-        return f"is {others_word(node)}, which is not ours to change"
+        return f"is {describe_others_mark(node)}, which is not ours to change"
     if mark is Mark.UNDONE and transition.is_out and not _is_asked_for_since(node, transition, settings):
         return "was cordoned by us, and somebody has uncordoned it since"
     return None

@@ -6,7 +6,7 @@ import time
 from muster.token_bucket import TokenBucket
 
 
-class Pace:
+class RateLimiter:
     """Gives waiting requests their turns. Each turn is for one request."""
 
     def __init__(self, requests_per_s: float) -> None:

@@ -164,7 +164,7 @@ def test_a_format_that_the_device_lacks_is_named(torch_child, codes):
     assert codes(answer) == [("gemm.unsupported", "SKIPPED", None)]
     assert "tflops_tf32" not in answer["metrics"]
     assert torch_child.ask("gemm", params={"device": "cpu", "dtypes": ["tf32"]}) == {
-        "skipped": "no device here has tf32"
+        "skipped": "no device here supports tf32"
     }
 
 
@@ -178,7 +178,7 @@ def test_gpus_that_cannot_be_asked_are_unknown(torch_child, check):
     """Where CUDA finds no device, this is no evidence that all that are expected are gone."""
     (finding,) = torch_child.ask(check, {"expected_gpus": 8})["findings"]
     assert (finding["code"], finding["severity"]) == (f"{check}.not_asked", "UNKNOWN")
-    assert finding["summary"] == "no GPU could be asked, 8 expected; the check nvml says why"
+    assert finding["summary"] == "no GPU could be queried, 8 expected; the check nvml says why"
 
 
 def test_a_missing_device_does_not_keep_the_others_from_being_measured(torch_child, codes, simulated_node):

@@ -36,7 +36,7 @@ def test_a_convict_is_told_with_all_its_counts():
     metrics: dict[str, Metric] = {"wrong_products_bf16": [2.0], "changed_products_fp32": [9.0]}
     (finding,) = corrupt(Measurement(metrics=metrics, facts={"devices": [0]}), DTYPES)
     assert finding.evidence == {"wrong_products_bf16": 2.0, "changed_products_fp32": 9.0}
-    assert finding.summary == ("9 products in fp32 have other bits than the first, 2 products in bf16 have wrong sums")
+    assert finding.summary == ("9 products in fp32 differ in bits from the first, 2 products in bf16 have wrong sums")
 
 
 @cases(

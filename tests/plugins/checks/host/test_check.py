@@ -14,7 +14,7 @@ from muster.errors import SettingsError
 from muster.references import applicable, shipped
 from muster_plugins.checks.host import check as host
 from muster_plugins.checks.host.check import judge, measure
-from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
 from muster_plugins.shared.no_params import NoParams
 
 
@@ -43,9 +43,9 @@ def test_a_look_that_fails_does_not_keep_the_others_from_looking():
     """What was seen stands, what cannot be told is unknown, what is not here is skipped; all by name."""
     looks: Mapping[str, Look] = {
         "disk": lambda context: Measurement(metrics={"zombies": 1.0}, facts={"memlock_bytes": 5}),
-        "clock": raising(CannotTell("adjtimex: Operation not permitted")),
+        "clock": raising(CannotDetermine("adjtimex: Operation not permitted")),
         "sensor": raising(OSError(5, "Input/output error")),
-        "governor": raising(NotHere("a virtual machine")),
+        "governor": raising(NotApplicable("a virtual machine")),
     }
     measurement = measure(looks, NoParams(), here())
     assert measurement.metrics == {"zombies": 1.0}
@@ -59,7 +59,7 @@ def test_a_look_that_fails_does_not_keep_the_others_from_looking():
         "clock (adjtimex: Operation not permitted)",
         "sensor ([Errno 5] Input/output error)",
     ]
-    assert skipped.summary == "not looked at: governor (a virtual machine)"
+    assert skipped.summary == "not examined: governor (a virtual machine)"
 
 
 def test_the_machine_that_runs_a_simulated_node_is_not_looked_at():

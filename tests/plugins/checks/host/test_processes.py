@@ -7,7 +7,7 @@ from tests.plugins.checks.host.looking import NONE, judged, write
 
 from muster import Measurement
 from muster_plugins.checks.host import processes as host_processes
-from muster_plugins.checks.host.look import CannotTell
+from muster_plugins.checks.host.look import CannotDetermine
 from muster_plugins.checks.host.processes import DRIVER_NAMES, Processes, ProcessesReading
 
 
@@ -107,5 +107,5 @@ def test_processes_that_vanish_or_make_no_sense_are_left_out(procfs):
 
 def test_hidden_processes_cannot_be_judged(tmp_path):
     """With hidepid, a user sees nobody else's: nothing found says nothing."""
-    with pytest.raises(CannotTell, match="1/status"):
+    with pytest.raises(CannotDetermine, match="1/status"):
         Processes(tmp_path, DRIVER_NAMES)(NONE)

@@ -138,7 +138,7 @@ def test_a_device_that_the_inventory_does_not_know_is_named(stubbed_node):
     stubbed_node.state(devices=2, uuid_1="GPU-new")
     (finding,) = stubbed_node.ask("nvml", devices=known)["findings"]
     assert (finding["code"], finding["severity"], finding["device"]) == ("nvml.device_changed", "WARNING", 1)
-    assert finding["summary"] == "GPU-new stands where the inventory knew GPU-stub-1 (NVIDIA H100 80GB HBM3)"
+    assert finding["summary"] == "the GPU is GPU-new; the inventory has GPU-stub-1 (NVIDIA H100 80GB HBM3) at this index"
 
 
 def test_xids_stand_for_their_window(stubbed_node, codes):

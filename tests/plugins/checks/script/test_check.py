@@ -76,7 +76,7 @@ def test_a_script_killed_by_a_signal_says_nothing(run):
 def test_a_script_without_a_word_is_told_by_its_exit_code(run):
     """The end of stderr is kept as evidence."""
     _, (finding,) = run("echo broken >&2; exit 2")
-    assert finding.summary == "exit code 2, without a word"
+    assert finding.summary == "exit code 2, without any output"
     assert finding.evidence == {"exit_code": 2, "stderr": "broken"}
 
 
@@ -100,7 +100,7 @@ def test_a_list_of_metrics_is_judged_by_device(run):
 
 @pytest.mark.parametrize(
     ("exit_code", "also"),
-    [(0, []), (2, []), (3, [("script.mine.unknown", "UNKNOWN", "exit code 3, without a word")])],
+    [(0, []), (2, []), (3, [("script.mine.unknown", "UNKNOWN", "exit code 3, without any output")])],
 )
 def test_findings_of_a_script_stand_for_its_exit_code(run, exit_code, also):
     """Unless it says something else."""
@@ -120,7 +120,7 @@ def test_a_script_that_never_stops_talking_is_named(run):
     measurement, findings = run('echo "OK | a=1"; head -c 5000000 /dev/zero')
     assert measurement.metrics == {"a": 1.0}
     assert told(findings) == [
-        ("script.mine.truncated", "UNKNOWN", "said more than 4 MiB, the rest of which was not read")
+        ("script.mine.truncated", "UNKNOWN", "printed more than 4 MiB, the rest of which was not read")
     ]
 
 
@@ -190,7 +190,7 @@ def test_a_script_that_is_not_here_may_be_on_other_nodes(bare_context):
     check = configured(nhc={"path": "/nonexistent/nhc"})["script.nhc"]
     (finding,) = check.judge(check.measure(check.params(), bare_context()), {})
     assert (finding.code, finding.severity) == ("script.nhc.untrusted", "UNKNOWN")
-    assert finding.summary.endswith("/nonexistent/nhc cannot be looked at: No such file or directory")
+    assert finding.summary.endswith("/nonexistent/nhc cannot be examined: No such file or directory")
 
 
 @cases(

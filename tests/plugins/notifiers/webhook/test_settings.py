@@ -112,4 +112,4 @@ def test_a_target_is_told_of_its_states(states, before, after, told):
     transition = Transition(
         id="t1", node="n1", before=ServiceState(before), after=ServiceState(after), reason="a test", at=0
     )
-    assert target.is_told(transition) is told
+    assert target.wants(transition) is told

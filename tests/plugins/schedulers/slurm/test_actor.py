@@ -194,7 +194,7 @@ async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, 
     job = nodes.sbatch("--nodelist=gpu1", "--wrap", "sleep 600")
     eventually(lambda: nodes.job(job)["JobState"] == "RUNNING", "a job that runs")
     nodes.scontrol("reboot", "reason=new kernel", "gpu1")
-    assert (await surveyed()).leaving == "Slurm is to reboot it"
+    assert (await surveyed()).leaving == "Slurm plans to reboot it"
     await tell()
     assert reason(nodes) == "muster: ecc on device 0; before: new kernel [1-7]"
     await tell("PROBATION", id="1-8")

@@ -291,7 +291,7 @@ def test_a_node_that_slurm_would_be_said_to_call_otherwise_is_none_of_its(name):
         (("IDLE",), None),
         (("IDLE", "RESERVED"), None),
         (("IDLE", "POWERING_DOWN"), "Slurm is powering it down"),
-        (("ALLOCATED", "REBOOT_REQUESTED"), "Slurm is to reboot it"),
+        (("ALLOCATED", "REBOOT_REQUESTED"), "Slurm plans to reboot it"),
         (("DOWN", "REBOOT_ISSUED"), "Slurm is rebooting it"),
         (("IDLE", "MAINTENANCE"), "it is reserved for maintenance"),
     ],

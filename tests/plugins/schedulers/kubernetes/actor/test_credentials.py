@@ -44,7 +44,7 @@ async def test_a_token_that_has_expired_is_a_failure(standin, in_a_pod):
     standin.replace_token(ACCOUNT)
     outcome = await in_a_pod.tell()
     assert outcome.effect is Effect.FAILED
-    expected = "node n1: HTTP 401: Unauthorized; the token or certificate has expired, or is of another cluster"
+    expected = "node n1: HTTP 401: Unauthorized; the token or certificate has expired, or belongs to another cluster"
     assert outcome.detail == expected
 
 

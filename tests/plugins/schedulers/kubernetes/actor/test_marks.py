@@ -4,7 +4,13 @@ import pytest
 
 from muster import Mark
 from muster.model import Json
-from muster_plugins.schedulers.kubernetes.marks import has_opted_out, others_word, our_mark, whose_mark, why_left
+from muster_plugins.schedulers.kubernetes.marks import (
+    describe_others_mark,
+    has_opted_out,
+    our_mark,
+    whose_mark,
+    why_left,
+)
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
 
 MARK = '{"transition": "t1", "state": "CORDONED", "reason": "because", "since": "2027-01-15T08:00:00Z"}'
@@ -133,9 +139,9 @@ def test_a_cordon_names_the_program_that_set_it(as_node):
     ours = {"manager": "muster", "operation": "Apply", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
     for known in (writers, [ours, *writers]):
         by_kubectl = as_node(spec=CORDONED, managedFields=known)
-        assert others_word(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
-    assert others_word(as_node(spec=CORDONED)) == "cordoned by somebody else"
-    assert others_word(as_node()) == "tainted by somebody else"
+        assert describe_others_mark(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
+    assert describe_others_mark(as_node(spec=CORDONED)) == "cordoned by somebody else"
+    assert describe_others_mark(as_node()) == "tainted by somebody else"
 
 
 def tainted(key):
@@ -157,7 +163,7 @@ LEAVING = {
     "is maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "ONGOING"}}, "maintains its host"),
     "will be maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "PENDING"}}, None),
     "is taken back by AWS": (tainted("aws-node-termination-handler/spot-itn"), "takes its spot machine back"),
-    "reboots": ({"status": {"conditions": [SHUTTING_DOWN]}}, "its host shuts down"),
+    "reboots": ({"status": {"conditions": [SHUTTING_DOWN]}}, "its host is shutting down"),
     "is not ready": ({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no CNI"}]}}, None),
 }  # fmt: skip
 

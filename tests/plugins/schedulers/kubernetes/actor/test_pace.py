@@ -3,20 +3,20 @@
 import pytest
 
 from muster import Effect
-from muster_plugins.schedulers.kubernetes.request_rate import Pace
+from muster_plugins.schedulers.kubernetes.request_rate import RateLimiter
 
 
 @pytest.fixture
 def waited(monkeypatch):
     """How often somebody has waited for a turn."""
     turns = []
-    wait = Pace.wait
+    wait = RateLimiter.wait
 
     async def noted(pace):
         turns.append(pace)
         await wait(pace)
 
-    monkeypatch.setattr(Pace, "wait", noted)
+    monkeypatch.setattr(RateLimiter, "wait", noted)
     return turns
 
 
