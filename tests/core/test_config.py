@@ -174,7 +174,7 @@ def test_a_tilde_stands_for_the_home_directory_in_every_path(settings_file, monk
 
 
 def test_all_that_is_wrong_is_listed(settings_file):
-    """Two mistakes take one look, not two."""
+    """Two mistakes need only one attempt."""
     lines = refusal(settings_file('flet = "x"\nexpected_gpus = -1')).splitlines()
     assert len(lines) == 2
 
@@ -254,7 +254,7 @@ def test_what_is_wrong_in_a_plugins_section_is_named(section, message):
 
 
 def test_sections_that_nobody_asked_for_are_known():
-    """What no plugin claims is left over."""
+    """Tables that no plugin reads are listed."""
     settings = config(paint={}, other={})
     settings.plugin("paint", Colours)
     assert settings.unclaimed() == ["other"]

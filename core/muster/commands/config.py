@@ -119,7 +119,7 @@ def _missing_files(settings: Settings) -> Iterator[str]:
     for table in ("broker", "http"):
         for key, value in getattr(settings, table):
             if isinstance(value, Path) and not (value.is_file() and os.access(value, os.R_OK)):
-                yield f"setting '{table}.{key}': cannot read a file {value}"
+                yield f"setting '{table}.{key}': cannot read {value}"
 
 
 def _wrong_references(settings: Settings, judged: Mapping[str, Collection[str]] | None) -> Iterator[str]:

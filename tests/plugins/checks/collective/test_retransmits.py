@@ -50,13 +50,13 @@ def group(backend: str = "gloo", local_rank: int = 0) -> RankGroup:
 
 
 def test_the_counters_are_found_among_those_of_other_protocols():
-    """By their names, wherever they stand."""
+    """The counters are found by their names, in any order."""
     assert segments(SNMP) == Segments(sent=25504386, resent=19287)
     assert segments("Tcp: RetransSegs OutSegs\nTcp: 2 100\n") == Segments(sent=100, resent=2)
 
 
 def test_this_machine_tells_its_counters():
-    """What the kernel gives here can be read."""
+    """The kernel's own file of this host can be read."""
     assert segments(look()).sent >= 0
 
 
@@ -77,7 +77,7 @@ def test_this_machine_tells_its_counters():
     ],
 )
 def test_a_text_without_the_counters_is_refused(text):
-    """Whatever is missing, cut off or not a count."""
+    """A missing, truncated or invalid counter is an error."""
     with pytest.raises(ValueError, match=r"/proc/self/net/snmp|integer"):
         segments(text)
 
@@ -93,7 +93,7 @@ def test_a_text_without_the_counters_is_refused(text):
     ],
 )
 def test_what_was_sent_again_is_a_share_of_what_was_sent(before, after, share):
-    """Between the two looks; of too few segments no share is told, but the numbers are."""
+    """The share is of the segments between two readings; with too few segments, only the numbers are reported."""
     again = resent_between(counters(*before), counters(*after))
     assert again.metrics == ({} if share is None else {"tcp_resent_share": share})
     assert again.facts == {"tcp_segments": {"sent": after[0] - before[0], "resent": after[1] - before[1]}}
@@ -109,7 +109,7 @@ def test_what_was_sent_again_is_a_share_of_what_was_sent(before, after, share):
     ],
 )
 def test_counters_that_wrap_or_cannot_be_read_tell_nothing(before, after, reason):
-    """The reason is told, which says nothing about the network."""
+    """The finding gives the reason, which says nothing about the network."""
     again = resent_between(counters(*before), counters(*after))
     (finding,) = judge(Measurement(metrics=again.metrics, facts=FACTS | again.facts), {})
     assert again.metrics == {}
@@ -136,7 +136,7 @@ def test_a_kernel_that_has_no_counters_tells_nothing(monkeypatch, tmp_path):
     ],
 )
 def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports, local_rank, over_tcp, counted):
-    """Once for a node, by its first rank; what others send while NCCL uses InfiniBand says nothing about it."""
+    """The first rank of each node counts; while NCCL uses InfiniBand, segments of others say nothing about it."""
     again = sent_again(look(), group(backend, local_rank), transports)
     assert again.facts["over_tcp"] is over_tcp
     assert ("tcp_segments" in again.facts) is counted
@@ -144,7 +144,7 @@ def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports,
 
 @cases(("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (40, "WARNING"), (41, "ERROR")])
 def test_a_lossy_link_is_told(resent, severity):
-    """In words and with the numbers, by the reference that comes with muster."""
+    """The finding has the numbers, and the shipped reference judges the share."""
     again = resent_between(counters(0, 0), counters(2000, resent))
     facts = FACTS | again.facts
     findings = judge(Measurement(metrics=again.metrics, facts=facts), applicable(shipped(), "collective", facts))
@@ -155,7 +155,7 @@ def test_a_lossy_link_is_told(resent, severity):
 
 
 def test_only_the_check_that_measures_it_says_that_it_is_judged():
-    """It shares the judgement of its results with `nccl_tests`; the fleet compares it for neither."""
+    """`nccl_tests` shares the judgement but does not list the metric; the fleet compares it for neither check."""
     checks = collect_checks(load(Config(Settings())))
     judging = {name for name, check in checks.items() if "tcp_resent_share" in check.judged}
     assert judging == {"collective"}
@@ -163,7 +163,7 @@ def test_only_the_check_that_measures_it_says_that_it_is_judged():
 
 
 def test_the_first_rank_of_each_node_counts_in_a_run(torch_child):
-    """All ranks say that they send over TCP."""
+    """All ranks report that they send over TCP, and one rank of each node counts."""
     params = {"size_bytes": 1 << 12, "iterations": 2}
     answers = torch_child.ask("collective", {"node": "a"}, {"node": "b"}, params=params, ranks=[2, 2])
     assert [answer["facts"]["over_tcp"] for answer in answers] == [True] * 4

@@ -62,7 +62,7 @@ def test_services(tmp_path, systemctl, *, load, active, enabled, wanted, expecte
 
 
 def test_fabric_manager_has_nothing_to_do_without_nvswitches(tmp_path, systemctl):
-    """An image for many kinds of machine starts it everywhere; what the settings name is asked for all the same."""
+    """An image for many machine types starts it everywhere; services in the settings are still required."""
     program = systemctl("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n")
     bare = tmp_path / "bare"
     assert judged(host_services, host_services.units(program, [], bare, GPUS)) == {}
@@ -70,7 +70,7 @@ def test_fabric_manager_has_nothing_to_do_without_nvswitches(tmp_path, systemctl
 
 
 def test_a_container_without_systemd_is_none_of_its_machines(tmp_path, systemctl):
-    """The program may be installed in it. What the settings name cannot be told then."""
+    """The program may be installed in the container. The state of required services is then unknown."""
     program = systemctl("")
     said = "System has not been booted with systemd as init system (PID 1). Can't operate."
     program.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
@@ -134,7 +134,7 @@ def test_a_runtime_that_is_gone_is_found(runtime):
 
 @pytest.mark.usefixtures("live")
 def test_a_runtime_that_is_named_must_be_there(tmp_path):
-    """One that is not named may be missing, and so may all."""
+    """A runtime that the settings do not name may be missing, and so may all of them."""
     path = tmp_path / "containerd.sock"
     assert judged(host_services, host_services.runtimes([path], [], NONE)) == {"host.runtime_down": "ERROR"}
     with pytest.raises(NotApplicable):

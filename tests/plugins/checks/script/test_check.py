@@ -62,7 +62,7 @@ def told(findings) -> list[tuple]:
     ],
 )
 def test_exit_codes(run, protocol, exit_code, expected):
-    """Each protocol has its own, and what it does not have is no evidence."""
+    """Each protocol has its own codes; other codes are no evidence."""
     _, findings = run(f"echo said so; exit {exit_code}", protocol=protocol)
     assert told(findings) == expected
 
@@ -143,7 +143,7 @@ def test_a_script_that_hangs_is_ended(run):
 
 @pytest.mark.parametrize(("mode", "code"), [(None, "untrusted"), (0o644, "untrusted"), (0o777, "untrusted")])
 def test_a_script_that_changes_after_the_start_is_not_run(script, bare_context, mode, code, tmp_path):
-    """It has vanished, is no executable any more, or can be replaced by everybody."""
+    """The file is missing, no longer executable, or writable by every user."""
     path = script(f"touch {tmp_path}/ran")
     check = configured(mine={"path": path})["script.mine"]
     if mode is None:
@@ -181,7 +181,7 @@ def test_settings_become_the_check(script):
 
 
 def test_nothing_that_is_run_can_be_sent(script):
-    """There is no parameter."""
+    """The check has no parameters."""
     assert configured(mine={"path": script("true")})["script.mine"].params.model_fields == {}
 
 

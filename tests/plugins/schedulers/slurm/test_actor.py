@@ -48,7 +48,7 @@ def by_hand(nodes, *changes, node="gpu1"):
 
 
 async def test_a_node_goes_and_comes_back(nodes):
-    """With a reason for people, and without a trace afterwards."""
+    """The node has a reason for people, and no trace of muster afterwards."""
     assert (await tell()).effect is Effect.DONE
     assert state(nodes) == {"IDLE", "DRAIN"}
     assert reason(nodes) == "muster: ecc on device 0 [1-7]"
@@ -102,7 +102,7 @@ async def test_a_drain_of_an_earlier_version_is_ours(nodes):
 
 
 async def test_told_twice_is_done_once(nodes):
-    """Slurm's time of the reason shows that nothing was written again."""
+    """The time of the reason in Slurm shows that nothing was written again."""
     await tell()
     before = nodes.node("gpu1")
     assert (await tell()).detail == "gpu1 is drained already"
@@ -127,7 +127,7 @@ async def test_a_job_that_runs_is_not_disturbed(nodes, eventually):
 
 
 async def test_an_operators_drain_before_ours_stays(nodes):
-    """In both directions, with what was written and by whom."""
+    """Both transitions leave it, with its text and its writer."""
     by_hand(nodes, "State=DRAIN", "Reason=bad fan")
     for after in ("CORDONED", "IN_SERVICE"):
         outcome = await tell(after)
@@ -141,7 +141,7 @@ async def test_an_operators_drain_before_ours_stays(nodes):
 
 
 async def test_an_operators_drain_after_ours_stays(nodes):
-    """It is his now: we take our mark away, so that his resume is nobody's business."""
+    """The drain is then the operator's: we remove our mark, so that a resume later is not taken for one of ours."""
     await tell()
     by_hand(nodes, "Reason=bad fan")
     assert (await surveyed()).mark == "FOREIGN"
@@ -175,7 +175,7 @@ async def test_what_people_write_beside_a_node_is_kept(nodes):
 
 
 async def test_a_node_that_slurm_does_not_hear_of_is_drained(nodes):
-    """It would be back in service as soon as Slurm hears of it, whereas a node that a person has put down stays."""
+    """Otherwise it would return to service as soon as Slurm hears of it; a node that a person has set down stays."""
     by_hand(nodes, "State=DOWN", "Reason=Not responding")
     assert (await tell()).effect is Effect.DONE
     assert state(nodes) == {"DOWN", "DRAIN"}
@@ -205,14 +205,14 @@ async def test_a_reboot_that_an_operator_has_asked_for_is_not_called_off(nodes, 
 
 @pytest.mark.parametrize("name", ["gpu9", "ALL", "gpu1.example"])
 async def test_a_node_that_slurm_does_not_have(nodes, name):
-    """Nor is a word that stands for all nodes one of them."""
+    """ALL is not a node, either."""
     outcome = await tell(node=name)
     assert (outcome.effect, outcome.detail) == (Effect.LEFT, f"Slurm has no node {name}")
     assert state(nodes) == state(nodes, "gpu2") == {"IDLE"}
 
 
 async def test_a_list_of_nodes_is_no_node(nodes):
-    """A mistake in the names of the settings would drain several nodes; they are held to be one each."""
+    """A wrong name in the settings would drain several nodes, so each name must be a single node."""
     unchecked = Transition.model_construct(**dict(transition()) | {"node": "gpu[1-2]"})
     outcome = await muster_transition(config(), unchecked)
     assert outcome is not None
@@ -221,7 +221,7 @@ async def test_a_list_of_nodes_is_no_node(nodes):
 
 
 async def test_slurm_may_call_a_node_otherwise(nodes):
-    """By a domain less, or by whatever the settings say."""
+    """The settings map names by a domain or one by one."""
     for node, actor in (("gpu1.example", {"domain": ".example"}), ("first", {"names": {"first": "gpu1"}})):
         assert (await tell(node=node, settings={"actor": actor})).effect is Effect.DONE
         assert (await surveyed(node, actor=actor)).mark == "OURS"

@@ -59,12 +59,12 @@ class Enrolment(NamedTuple):
 def require_places(enrolment: Enrolment) -> None:
     """Raises Unavailable if something is missing that no retry brings: a pod gets its volumes before it starts."""
     problems = [
-        f"{option}: cannot read a file {file}"
+        f"{option}: cannot read {file}"
         for option, file in (("--authority", enrolment.authority_file), ("--token", enrolment.token_file))
         if not os.access(file, os.R_OK)
     ]
     if not enrolment.directory.is_dir() or not os.access(enrolment.directory, os.W_OK | os.X_OK):
-        problems.append(f"--tls: cannot write to a directory {enrolment.directory}")
+        problems.append(f"--tls: cannot write to {enrolment.directory}")
     if problems:
         raise Unavailable(f"{'; '.join(problems)}; mount the volumes as daemonset/base/agent.yaml does")
 
