@@ -110,7 +110,7 @@ class Demo:
             "training and collectives run for real, on the CPU."
         )
         for node, fault in self._plan.injected.items():
-            self._line(f"  injected into {node}: {FAULT_TEXTS[fault]} (simulated)")
+            self._line(f"  put into {node}: {FAULT_TEXTS[fault]} (simulated)")
 
     async def _start_coordinator(self) -> None:
         await self._start("coordinator", coordinator_settings(self._addresses, self._directory))
@@ -167,7 +167,7 @@ class Demo:
 
     def _verdict(self, outcome: DemoOutcome) -> None:
         for node, codes in outcome.named.items():
-            fault = self._plan.injected.get(node, "no fault was injected")
+            fault = self._plan.injected.get(node, "nothing was put into it")
             self._line(f"named {node} ({fault}): {', '.join(codes)}")
         for node in sorted(set(self._plan.injected) - set(outcome.named)):
             self._line(f"missed {node} ({self._plan.injected[node]})")
