@@ -90,7 +90,7 @@ def test_what_a_check_remembers_is_cleared(check_command):
     code, _, problem = check_command("clear", "sized")
     assert (code, problem) == (
         64,
-        "muster: nothing to clear for sized: a finding of its ends when a run no longer has it, at the latest when "
+        "muster: nothing to clear for sized: its findings end when a run no longer has them, at the latest when "
         "the agent has been restarted; checks that can be cleared: forgetful\n",
     )
 

@@ -306,4 +306,4 @@ def test_check_refuses_what_a_part_refuses(muster, a_part):
     )
     assert (done.returncode, done.stdout) == (64, "")
     assert "fleet: not this one" in done.stderr
-    assert "there is no file /nowhere" in done.stderr
+    assert "cannot read /nowhere" in done.stderr

@@ -66,15 +66,15 @@ async def accept(
     the job do not get together.
     """
     if job is None:
-        told = await _carry_out(plan, SingleNode(local_runner, plan.steps), printer)
-        deliver(told)
-        return told.verdict
+        result = await _carry_out(plan, SingleNode(local_runner, plan.steps), printer)
+        deliver(result)
+        return result.verdict
     if job.leads:
         async with _leading(job, plan, local_runner, join_within_s) as leader:
-            told = await _carry_out(plan, leader, printer)
-            deliver(told)
-            leader.end(told.verdict)
-        return told.verdict
+            result = await _carry_out(plan, leader, printer)
+            deliver(result)
+            leader.end(result.verdict)
+        return result.verdict
     end = await JobMember(job, plan.selected, local_runner).follow(job.address, plan.digest, join_within_s)
     return end.verdict
 

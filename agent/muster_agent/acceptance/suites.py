@@ -46,8 +46,8 @@ class SuitePlan:
     @property
     def digest(self) -> str:
         """A hash that is equal for two processes only if they would run the same."""
-        told = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
-        return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
+        planned = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
+        return hashlib.blake2b(json.dumps(planned, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def suites(settings: Settings) -> dict[str, SuiteSettings]:

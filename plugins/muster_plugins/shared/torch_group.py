@@ -221,8 +221,8 @@ def _torch_device(place: Place) -> "torch.device":
 def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> RankGroup:
     """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
     own = (node, meeting.local_rank, _host(), place.backend)
-    told = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
-    nodes, local_ranks, hosts, backends = zip(*told, strict=True)
+    introductions = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
+    nodes, local_ranks, hosts, backends = zip(*introductions, strict=True)
     return RankGroup(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
         nodes=nodes,

@@ -30,7 +30,7 @@ class Xid(Data):
     source: str = Field(min_length=1)
     details: tuple[Detail, ...] = ()
 
-    def told_by(self, line: str) -> "Xid":
+    def for_line(self, line: str) -> "Xid":
         """The row with the first of its details whose text is in `line`."""
         detail = next((detail for detail in self.details if detail.text in line), None)
         return self.model_copy(update={"severity": detail.severity, "action": detail.action}) if detail else self
@@ -63,13 +63,13 @@ def switch_catalogue() -> dict[int, Xid]:
 def meaning(code: int, line: str = "") -> Xid:
     """The row of an XID, with details from the kernel's `line`. For an XID without a row, a WARNING that says so."""
     row = catalogue().get(code) or _UNLISTED.model_copy(update={"code": code})
-    return row.told_by(line)
+    return row.for_line(line)
 
 
 def switch_meaning(code: int, line: str = "") -> Xid:
     """The row of an SXid. For an SXid without a row, an ERROR if `line` calls it fatal, else a WARNING."""
     row = switch_catalogue().get(code) or _UNLISTED_OF_SWITCH.model_copy(update={"code": code})
-    return row.told_by(line)
+    return row.for_line(line)
 
 
 def _rows(kind: str) -> dict[int, Xid]:

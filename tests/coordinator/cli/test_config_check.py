@@ -124,7 +124,7 @@ def test_a_slip_in_a_condition_is_asked_about(config_check):
     for key, asked in (("xidd", True), ("XID", True), ("xid", False), ("sxid", False), ("bound", False)):
         done = config_check(rows=row.format(key))
         assert done.returncode == 0, done.stderr
-        assert (f"Note: row gone: does a check tell '{key}' in its evidence" in done.stdout) is asked
+        assert (f"Note: row gone: '{key}' is not a usual key of evidence; did you mean " in done.stdout) is asked
 
 
 @pytest.mark.parametrize(("table", "told"), [(ENFORCE, True), ('mode = "dry-run"', True), ("", False)])

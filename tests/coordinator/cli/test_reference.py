@@ -168,7 +168,7 @@ def test_a_file_with_something_else_is_refused(here, tmp_path, content):
     """One line, not a traceback."""
     (tmp_path / "other").write_text(content)
     done = here("explain", "--file", str(tmp_path / "other"))
-    assert (done.returncode, "does not hold what" in done.stderr) == (64, True)
+    assert (done.returncode, "is not the JSON output" in done.stderr) == (64, True)
 
 
 @pytest.mark.parametrize("arguments", [("set", "a", "b", "--source", "x"), ("remove", "a", "b"), ("explain", "r1")])

@@ -118,10 +118,11 @@ class LinkFaults:
     def partners_needed(self, node: str) -> int:
         """The number of partners with which a suspect must fail, but not more than exist.
 
-        Rule: one more if its bad runs reached different bandwidths. Prevents: a4 reaches 0.3 with c4 and with b1, but
-        0.6 with a1. Two faults that met a4 by chance do that; one permanent fault does not. Rule: one more if no other
-        node is known to be at its leaf and there are too many sides to try all. Prevents: nobody has declared leaves,
-        and the partners of a on two of six sides may all be behind one bad path.
+        Rule: one more if its bad runs reached different bandwidths.
+        Prevents: a4 reaches 0.3 with c4 and with b1, but 0.6 with a1. Two faults that met a4 by chance do that; one
+        permanent fault does not.
+        Rule: one more if no other node is known to be at its leaf and there are too many sides to try all.
+        Prevents: nobody has declared leaves, and the partners of a on two of six sides may all be behind one bad path.
         """
         nodes = self.clearance.nodes
         unknown_place = not nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES

@@ -85,12 +85,12 @@ def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Contex
     found = [
         SystemdUnit(
             name=name,
-            load=told.get("LoadState", ""),
-            active=told.get("ActiveState", ""),
-            enabled=told.get("UnitFileState", ""),
+            load=state.get("LoadState", ""),
+            active=state.get("ActiveState", ""),
+            enabled=state.get("UnitFileState", ""),
             expected=name in expected,
         )
-        for name, told in zip(asked, answers, strict=True)
+        for name, state in zip(asked, answers, strict=True)
     ]
     there = (unit for unit in found if unit.expected or unit.load != "not-found")
     return Measurement(facts={"units": [unit.model_dump(mode="json") for unit in there]})
@@ -105,10 +105,10 @@ def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
         raise CannotDetermine(str(error)) from None
     if done.exit_code and _NOT_BOOTED in done.stderr:
         raise NoSystemd(_NOT_BOOTED)
-    told = _blocks(done.stdout)
-    if done.exit_code or len(told) != len(names):
-        raise CannotDetermine(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
-    return told
+    blocks = _blocks(done.stdout)
+    if done.exit_code or len(blocks) != len(names):
+        raise CannotDetermine(f"{program} reports {len(blocks)} of {len(names)} units: {done.stderr.strip()[:200]}")
+    return blocks
 
 
 def _blocks(text: str) -> list[dict[str, str]]:
@@ -140,8 +140,8 @@ def _tried(path: Path, *, expected: bool) -> ContainerRuntime:
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Finds units that are down and runtimes that do not answer; only a warning if the settings do not require them."""
-    told = [SystemdUnit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
-    down = [unit for unit in told if unit.is_down]
+    units_here = [SystemdUnit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
+    down = [unit for unit in units_here if unit.is_down]
     tried = [
         ContainerRuntime.model_validate(each) for each in cast("list[object]", measurement.facts.get("runtimes", []))
     ]

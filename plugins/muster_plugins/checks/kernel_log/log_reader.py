@@ -71,8 +71,8 @@ class KernelLog:
         """Blocks until the log has an event that no application caused. Raises LogUnavailable if it cannot."""
         while True:
             self._ahead.wait()
-            told = {recognise(record) for record in self._ahead.records() if record}
-            if any(map(_matters, told)):
+            recognised = {recognise(record) for record in self._ahead.records() if record}
+            if any(map(_matters, recognised)):
                 return
 
     def _records(self, since_epoch_s: float) -> Iterator[Record | None]:
@@ -92,5 +92,7 @@ class KernelLog:
             return 0.0
 
 
-def _matters(told: KernelEvent | EventEnd | None) -> bool:
-    return isinstance(told, EventEnd) or (isinstance(told, KernelEvent) and told.severity is not Severity.INFO)
+def _matters(recognised: KernelEvent | EventEnd | None) -> bool:
+    return isinstance(recognised, EventEnd) or (
+        isinstance(recognised, KernelEvent) and recognised.severity is not Severity.INFO
+    )

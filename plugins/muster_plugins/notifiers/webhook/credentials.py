@@ -38,8 +38,8 @@ def _signing_key(name: str, target: WebhookTarget, secret: str) -> bytes:
         return key_of(secret)
     except ValueError as error:
         raise SettingsError(
-            f"plugins.{NAME}.targets.{name}.secret_file: {target.secret_file} does not stand for a key: it {error}; "
-            "`openssl rand -base64 32` makes one that does"
+            f"plugins.{NAME}.targets.{name}.secret_file: {target.secret_file} does not hold a signing key: it {error}; "
+            "`openssl rand -base64 32` makes a valid one"
         ) from None
 
 

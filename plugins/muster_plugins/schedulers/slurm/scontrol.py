@@ -37,10 +37,10 @@ class Scontrol:
 
     async def nodes(self) -> list[SlurmNode]:
         """All nodes, including those in hidden partitions. Raises Failed if slurmctld does not answer."""
-        told = await self._run(*_SHOW, "nodes")
-        nodes = await asyncio.to_thread(read_nodes, told)  # 10,000 nodes take a tenth of a second
+        output = await self._run(*_SHOW, "nodes")
+        nodes = await asyncio.to_thread(read_nodes, output)  # 10,000 nodes take a tenth of a second
         if not nodes:
-            raise Failed(f"{self.program} shows no node: {_in_short(told) or 'no output'}")
+            raise Failed(f"{self.program} shows no node: {_in_short(output) or 'no output'}")
         return nodes
 
     async def node(self, name: str) -> SlurmNode | None:

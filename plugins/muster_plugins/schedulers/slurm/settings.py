@@ -38,7 +38,7 @@ class SlurmSettings(Section):
     enabled: bool = Field(False, description="true: this node is busy while Slurm runs a job on it")
     node: SlurmName | None = Field(None, description="The node's name in Slurm; unset: its name in muster")
     squeue: str = Field("squeue", description="The squeue executable: a path, or a name to find in PATH")
-    scontrol: str = Field("scontrol", description="The scontrol executable, likewise")
+    scontrol: str = Field("scontrol", description="The scontrol executable: a path, or a name to find in PATH")
     interval_s: float = Field(
         0.0,
         ge=0,

@@ -175,7 +175,7 @@ async def test_no_secret_is_shown(plugin, server, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("holds", "text"),
     [
-        ("nobody-shall-read!", "does not stand for a key: it is not base64"),
+        ("nobody-shall-read!", "does not hold a signing key: it is not base64"),
         ("bm9ib2R5LXNoYWxsLXJlYWQ=", "it holds 17 bytes, not 24 to 64"),
         ("", "does not hold one word"),
         ("two nobody-shall-read", "does not hold one word"),

@@ -99,7 +99,7 @@ async def test_a_user_who_may_not_act(nodes, unprivileged):
     [
         ("exit 3", "ended with 3"),
         ("echo hello", "shows no node: hello"),
-        ("true", "it says nothing"),
+        ("true", "no output"),
         ("echo 'NodeName=gpu1 Arch='; exit 0", "shows no node: NodeName=gpu1 Arch="),
         ("echo 'slurm_load_node error: Protocol' >&2; exit 1", "slurm_load_node error: Protocol"),
         ("printf '\\377'; kill -9 $$", "ended with -9|\ufffd"),

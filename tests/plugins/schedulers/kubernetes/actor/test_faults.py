@@ -139,7 +139,7 @@ async def test_an_answer_that_is_none_is_a_failure(standin, coordinator, verb):
     """With what is wrong about it."""
     standin.order(Fault.GARBAGE, verb=verb)
     outcome = await coordinator.tell()
-    assert (outcome.effect, "is not what Kubernetes would say" in outcome.detail) == (Effect.FAILED, True)
+    assert (outcome.effect, "is not an answer of Kubernetes" in outcome.detail) == (Effect.FAILED, True)
 
 
 @pytest.fixture

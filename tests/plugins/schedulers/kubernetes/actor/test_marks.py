@@ -158,11 +158,11 @@ LEAVING = {
     "is scaled down": (tainted("ToBeDeletedByClusterAutoscaler"), "cluster autoscaler removes it"),
     "may be scaled down some day": (tainted("DeletionCandidateOfClusterAutoscaler"), None),
     "is consolidated": (tainted("karpenter.sh/disrupted"), "Karpenter removes it"),
-    "is shut down": (tainted("node.cloudprovider.kubernetes.io/shutdown"), "machine is shut down"),
+    "is shut down": (tainted("node.cloudprovider.kubernetes.io/shutdown"), "machine is being shut down"),
     "is ended by Google": (tainted("cloud.google.com/impending-node-termination"), "Google Cloud ends"),
     "is maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "ONGOING"}}, "maintains its host"),
     "will be maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "PENDING"}}, None),
-    "is taken back by AWS": (tainted("aws-node-termination-handler/spot-itn"), "takes its spot machine back"),
+    "is taken back by AWS": (tainted("aws-node-termination-handler/spot-itn"), "reclaims its spot machine"),
     "reboots": ({"status": {"conditions": [SHUTTING_DOWN]}}, "its host is shutting down"),
     "is not ready": ({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no CNI"}]}}, None),
 }  # fmt: skip
