@@ -2,12 +2,13 @@
 
 import http.client
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.faults.book import Book
 from tests.faults.parts import Agent, Part, counter
 from tests.waiting import wait_for
 
@@ -147,6 +148,19 @@ class Fleet:
         body = {"check": check, "strategy": strategy, "nodes": nodes, "params": params}
         sweep: str = self.api.post("sweeps", body=body)["id"]
         return sweep
+
+    def start_meeting(self, book: Book, *nodes: str, hosts: Sequence[str]) -> str:
+        """A sweep with one group, whose ranks have met at one of the hosts and stay together."""
+        sweep = self.start_sweep(*nodes, book=str(book), hosts=[*hosts])
+        wait_for(lambda: self._have_met(sweep, book, nodes), f"{', '.join(nodes)} to meet")
+        return sweep
+
+    def _have_met(self, sweep: str, book: Book, nodes: Iterable[str]) -> bool:
+        if all(book.pids(f"met-{node}") for node in nodes):
+            return True
+        ended = self._if_ended(sweep)
+        assert ended is None, f"the sweep ended before its ranks met: {ended}"
+        return False
 
     def sweep(self, id: str) -> dict[str, Any]:
         sweep: dict[str, Any] = self.api.get("sweeps", id)

@@ -11,12 +11,8 @@ MEMBERS = ("n1", "n2", "n3")
 OTHERS = {"n1": ("n2", "n3"), "n2": ("n1", "n3")}
 
 
-def start_meeting(fleet, book, **params):
-    """A sweep with one group of three, whose ranks have met and stay together."""
-    sweep = fleet.start_sweep(*MEMBERS, book=str(book), hosts=["n1"], **params)
-    for node in MEMBERS:
-        book.pid(f"met-{node}")
-    return sweep
+def start_meeting(fleet, book):
+    return fleet.start_meeting(book, *MEMBERS, hosts=("n1",))
 
 
 def blamed(group):

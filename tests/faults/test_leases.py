@@ -55,12 +55,8 @@ def ends_of_meetings(agent: Any) -> list[float]:
     return [datetime.fromisoformat(end).timestamp() for end in ends]
 
 
-def start_meeting(fleet, book) -> str:
-    """A sweep of two nodes whose ranks have met and stay together."""
-    sweep: str = fleet.start_sweep(*MEMBERS, book=str(book), hosts=[*MEMBERS])
-    for node in MEMBERS:
-        book.pid(f"met-{node}")
-    return sweep
+def start_meeting(fleet, book):
+    return fleet.start_meeting(book, *MEMBERS, hosts=MEMBERS)
 
 
 def first_group(fleet, sweep):

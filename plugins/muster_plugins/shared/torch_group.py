@@ -1,7 +1,7 @@
 """The process group of a check that runs on several nodes, from the meeting at rank 0's store until all ranks leave."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -72,7 +72,12 @@ class RankGroup:
         Values are sent as JSON. Raises PeerError if the value of a rank is not of `kind`, a type that pydantic can
         validate.
         """
-        return _all_gather(self.store, (self.rank, len(self.nodes)), topic, value, kind)
+        return _gather(self.store, topic, value, kind, rank=self.rank, among=range(len(self.nodes)))
+
+    def gather_on_node(self, topic: str, value: T, kind: Any) -> list[T]:
+        """As `all_gather`, but among the ranks of this rank's node only."""
+        own = [rank for rank, node in enumerate(self.nodes) if node == self.nodes[self.rank]]
+        return _gather(self.store, topic, value, kind, rank=self.rank, among=own)
 
     @property
     def others(self) -> list[str]:
@@ -221,7 +226,7 @@ def _torch_device(place: Place) -> "torch.device":
 def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> RankGroup:
     """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
     own = (node, meeting.local_rank, _host(), place.backend)
-    introductions = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
+    introductions = _gather(store, "rank", own, _Introduction, rank=meeting.rank, among=range(meeting.world_size))
     nodes, local_ranks, hosts, backends = zip(*introductions, strict=True)
     return RankGroup(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
@@ -234,17 +239,16 @@ def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, tim
     )
 
 
-def _all_gather(store: "Store", place: tuple[int, int], topic: str, value: T, kind: Any) -> list[T]:
-    """See `Group.all_gather`; `place` is this rank and the number of ranks."""
-    rank, world_size = place
+def _gather(store: "Store", topic: str, value: T, kind: Any, *, rank: int, among: Sequence[int]) -> list[T]:
+    """See `RankGroup.all_gather`: the values of the ranks `among`, of which `rank` is this one."""
     store.set(f"{topic}/{rank}", pydantic_core.to_json(value).decode())
     try:
-        answers = store.multi_get([f"{topic}/{other}" for other in range(world_size)])
+        answers = store.multi_get([f"{topic}/{other}" for other in among])
     except MemoryError:  # torch allocates as many bytes as the store announces
         problem = f"the store at rank 0 announces more bytes about {topic!r} than this rank has memory for"
         raise PeerError(problem, peer_rank=0) from None
     adapter = TypeAdapter[T](kind)
-    return [_read(adapter, answer, topic, other) for other, answer in enumerate(answers)]
+    return [_read(adapter, answer, topic, other) for other, answer in zip(among, answers, strict=True)]
 
 
 def _read(adapter: TypeAdapter[T], answer: bytes, topic: str, rank: int) -> T:
