@@ -122,7 +122,7 @@ def resent_of(ranks: list[Segments]) -> Resent:
     """The share of segments that the ranks retransmitted, if they sent enough to judge it."""
     sent, resent = (sum(counts) for counts in zip(*ranks, strict=True))
     if sent == 0:
-        return Resent({}, {"tcp_uncounted": "it does not count the segments of a connection, as Linux does since 4.2"})
+        return Resent({}, {"tcp_uncounted": "the kernel does not count the segments of a connection (needs Linux 4.2)"})
     metrics: dict[str, Metric] = {METRIC: resent / sent} if sent >= _FEWEST else {}
     return Resent(metrics, {"tcp_segments": {"sent": sent, "resent": resent}})
 
