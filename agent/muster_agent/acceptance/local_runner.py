@@ -91,7 +91,7 @@ class LocalRunner:
 async def local_runner(
     launcher: Launcher, settings: Settings, references: tuple[Reference, ...], say: Say
 ) -> AsyncIterator[LocalRunner]:
-    """A bench with this node's devices. At the end, also an early one, it kills what runs and cleans up."""
+    """A runner with this node's devices. At its end, even an early one, it kills running checks and cleans up."""
     events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
     memory_limit = memory_limit_bytes(settings.agent)
     resident = ResidentChild(launcher, resident_limit_bytes(memory_limit))

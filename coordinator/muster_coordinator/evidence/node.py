@@ -168,7 +168,7 @@ class Node:
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return [check.name for check in soon if check.name not in self.evidence.verdicts]
 
-    def begin_anew(self, now: float) -> None:
+    def drop_evidence(self, now: float) -> None:
         """Drops all evidence, because another node has the same name now. Runs in its outbox do not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
         self.is_heard, self.backlog_before = True, None

@@ -122,7 +122,7 @@ class NodeRegistry:
     def renew(self, name: str, cause: str, now: float) -> list[Command]:
         """Treats a node that had left and was heard again as a new node."""
         node = self.nodes[name]
-        node.begin_anew(now)
+        node.drop_evidence(now)
         self._conduct.forget(name)
         self.news.note_heard(node)
         self.news.note_details(node)

@@ -221,15 +221,15 @@ class QuarantineRecord(Data):
     decision: NodeDecision
     actors: ActorStatus = ActorStatus()
 
-    def knowing(self, **changes: Any) -> Self:
+    def with_evidence(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
         return self.model_copy(update={"evidence": self.evidence.model_copy(update=changes)})
 
-    def deciding(self, **changes: Any) -> Self:
+    def with_decision(self, **changes: Any) -> Self:
         """The record with these fields of the decision changed."""
         return self.model_copy(update={"decision": self.decision.model_copy(update=changes)})
 
-    def acting(self, **changes: Any) -> Self:
+    def with_actor_status(self, **changes: Any) -> Self:
         """The record with these fields of the actors' status changed."""
         return self.model_copy(update={"actors": self.actors.model_copy(update=changes)})
 

@@ -274,7 +274,7 @@ class Reconciler:
             return self._states.step(record, Step.CORDON, reason, now)
         text = self._admission.text_of(record, wait, now)
         is_news = record.decision.waits_for is not wait
-        record = record.deciding(waits_for=wait)
+        record = record.with_decision(waits_for=wait)
         if wait is Wait.CATCHING_UP:
             self._states.put(record)
             return []

@@ -88,7 +88,7 @@ class Database:
             raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
 
     async def close(self) -> None:
-        """Closes all connections. It waits for those in use, because the pool closes only idle ones."""
+        """Closes all connections. It waits for those that return to the pool: the pool closes only idle ones."""
         if self._closing:
             await asyncio.wait(self._closing)
         await self.engine.dispose()

@@ -258,7 +258,7 @@ class Group:
         own = [is_own_host(self.facts[node].address) for node in self.members]
         return own[0] and not all(own)
 
-    def hurry(self, now: float) -> None:
+    def shorten_deadline(self, now: float) -> None:
         """Shortens the deadline: the others have ABORT_GRACE_S left to report."""
         self.deadline = min(self.deadline, now + ABORT_GRACE_S)
 
@@ -296,7 +296,7 @@ def _on_finished(group: Group, member: GroupMember, event: Finished, now: float)
     if member.fault is not None:
         if group.state is GroupState.ELECTED:
             return GroupStep.FAULT
-        group.hurry(now)
+        group.shorten_deadline(now)
     return GroupStep.ALIVE if group.state is GroupState.READY else None
 
 
@@ -309,7 +309,7 @@ def _on_declined(group: Group, member: GroupMember, event: Declined, now: float)
         return GroupStep.FAULT
     member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():
-        group.hurry(now)  # whether the others reach rank 0 shows which side is at fault
+        group.shorten_deadline(now)  # whether the others reach rank 0 shows which side is at fault
         return None
     return GroupStep.FAULT
 

@@ -17,8 +17,8 @@ from muster_plugins.schedulers.kubernetes.marks import (
     has_opted_out,
     is_incomplete,
     is_new,
+    mark_owner,
     our_mark,
-    whose_mark,
     why_left,
 )
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
@@ -122,7 +122,7 @@ def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> A
 
 def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
     """The state of one node in Kubernetes; `ordinary` taints keep no work off it."""
-    mark, ours = whose_mark(node, settings), our_mark(node, settings)
+    mark, ours = mark_owner(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,
         mark=mark,

@@ -46,7 +46,7 @@ def our_mark(node: KubernetesNode, settings: ActorSettings) -> OurMark | None:
         return None
 
 
-def whose_mark(node: KubernetesNode, settings: ActorSettings) -> Mark:
+def mark_owner(node: KubernetesNode, settings: ActorSettings) -> Mark:
     """Who keeps work off the node. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
@@ -125,7 +125,7 @@ def why_left(node: KubernetesNode, transition: Transition, settings: ActorSettin
     """
     if has_opted_out(node, settings):
         return f"has opted out by its label {settings.opt_out}"
-    mark = whose_mark(node, settings)
+    mark = mark_owner(node, settings)
     tidies_up = not transition.is_out and our_mark(node, settings) is not None
     if mark is Mark.FOREIGN and not tidies_up:
         return f"is {describe_others_mark(node)}, which is not ours to change"
