@@ -103,7 +103,7 @@ def test_a_systemctl_that_hangs_is_ended(tmp_path, systemctl, monkeypatch):
     monkeypatch.setattr(host_services, "ANSWER_S", 0.2)
     program = systemctl(SHOW)
     program.write_text("#!/bin/sh\nsleep 600\n")
-    with pytest.raises(CannotDetermine, match=r"not done within 0\.2 s"):
+    with pytest.raises(CannotDetermine, match=r"did not finish within 0\.2 s"):
         host_services.units(program, [], tmp_path, GPUS)
 
 
