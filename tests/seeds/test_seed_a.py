@@ -190,7 +190,7 @@ def test_a_node_that_is_dead_is_named_within_the_deadline(command, simulated, fr
         MASTER_PORT=str(free_port()),
     )
     assert ended.code == 69
-    assert "did not come within 1 s: 1" in ended.err
+    assert "did not connect within 1 s: 1" in ended.err
 
 
 def test_every_check_has_a_deadline(checks):

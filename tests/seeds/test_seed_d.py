@@ -162,4 +162,4 @@ def test_nobody_waits_without_end_for_a_node_that_does_not_come(command, free_po
         MASTER_PORT=str(free_port()),
     )
     assert ended.code == 69
-    assert "did not come within 1 s: 1, 2" in ended.err
+    assert "did not connect within 1 s: 1, 2" in ended.err
