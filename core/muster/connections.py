@@ -61,7 +61,7 @@ class Connections:
         self._refusal = refusal
         self._open: dict[asyncio.BaseTransport, _Connection] = {}
         self._of_address: Counter[str] = Counter()
-        # By the start of the wait; the connection that waits longest comes first.
+        # The start of each wait; the connection that waits longest comes first.
         self._waiting: dict[_Connection, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._limit = LogLimit()

@@ -67,7 +67,7 @@ def reside(
     while question := line.hear():
         match question:
             case {"assignment": assignment}:
-                process_control.reap()  # imported here, because a probe may wait for its own program
+                process_control.reap()  # only here, because a probe may wait for its own program
                 context = RunContext(Assignment.model_validate(assignment), line, None)
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})

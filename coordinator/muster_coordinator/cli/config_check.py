@@ -34,8 +34,8 @@ def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterato
         )
     try:
         yield from asyncio.run(_replayed(settings, policy))
-    # A missing history says nothing about the policy, and no coordinator may run on this host.
     except MusterError as error:
+        # The error says nothing about the policy, and perhaps no coordinator runs on this host.
         yield f"Not replayed: {error}"
 
 

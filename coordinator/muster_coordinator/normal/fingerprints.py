@@ -55,7 +55,7 @@ class Fingerprints:
             self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
         kept = self._nodes.setdefault(node, {})
         self.devices -= len(kept)
-        kept.update((device, sys.intern(result)) for device, result in results)  # this is true for nearly all runs
+        kept.update((device, sys.intern(result)) for device, result in results)  # nearly all are the same text
         self.devices += len(kept)
         self._enter(node, before)
         found = tuple(self._differs(device) for device, bits in self._nodes[node].items() if self._is_odd(bits))

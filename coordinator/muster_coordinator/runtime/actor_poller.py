@@ -55,7 +55,7 @@ class ActorPoller:
         self._every_s = every_s
         self._take = take
         self._listed = dict(listed)
-        self._answered: dict[str, Survey] | None = None  # the actors as they were at their last survey
+        self._answered: dict[str, Survey] | None = None  # None before the first survey
         # By actor, the nodes that its scheduler keeps out as new or by our mark.
         self._kept_out: dict[str, set[str]] = {}
         self._unanswered = 0  # the number of surveys in a row in which an actor could not answer

@@ -81,7 +81,7 @@ class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
 @asynccontextmanager
 async def embedded_broker(listen: str) -> AsyncIterator[str]:
     """Serves MQTT on `listen` (host:port; port 0 picks a free one) and yields its URL. Raises Unavailable if in use."""
-    # Amqtt warns of every client that disconnects without DISCONNECT.
+    # amqtt warns of every client that disconnects without DISCONNECT.
     logging.getLogger("amqtt").setLevel(logging.ERROR)
     broker = OwnBroker(
         BrokerConfig(

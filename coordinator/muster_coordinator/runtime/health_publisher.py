@@ -104,6 +104,6 @@ class HealthPublisher:
         if any(answer.error for answer in answers):
             return False
         for report in reports:
-            if report.at >= self._told.get(report.node, report).at:  # a change may have been sent after the heartbeat
+            if report.at >= self._told.get(report.node, report).at:  # a change may overtake a heartbeat
                 self._told[report.node] = report
         return True

@@ -193,7 +193,7 @@ class Retention:
             return
         rows = [
             {
-                "id": new_id(),  # not by the id: a node may use the id of a deleted run again
+                "id": new_id(),  # not a run's: a node may use the id of a deleted run again
                 "node": summary.node,
                 "check": summary.check,
                 "started_at": summary.started_at,

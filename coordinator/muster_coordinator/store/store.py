@@ -133,7 +133,7 @@ class Store:
         if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
             return
         async with self._database.writing() as connection:
-            if gone:  # first, because rows saved earlier in the same batch are not in the table yet
+            if gone:  # first: `rows` holds only what was saved after the erasure
                 await connection.execute(delete(NODES).where(NODES.c.name.in_(gone)))
                 await connection.execute(delete(CASES).where(CASES.c.node.in_(gone)))
             if forgotten:  # for the same reason

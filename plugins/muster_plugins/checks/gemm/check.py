@@ -166,9 +166,7 @@ class _Defaults(NamedTuple):
 
 
 _DEFAULTS = {
-    "cuda": _Defaults(
-        ("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100
-    ),  # times: the method of stas00/ml-engineering
+    "cuda": _Defaults(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: as in stas00/ml-engineering
     "cpu": _Defaults(("fp32",), 512, 0.1, 1, 5),
 }
 

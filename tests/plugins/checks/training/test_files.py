@@ -131,7 +131,12 @@ JPEGS = "imagenet/train/n01440764"
         ("fashion_mnist", lambda root: halve(root / FASHION), "data_damaged", "truncated"),
         ("fashion_mnist", lambda root: write(root / FASHION, b""), "data_damaged", "not an IDX file"),
         ("fashion_mnist", lambda root: write(root / FASHION, b"<html>"), "data_damaged", "not an IDX file"),
-        ("fashion_mnist", lambda root: write(root / FASHION, b"\0\0\x08\x03" + b"\xff" * 12), "data_damaged", "declares"),
+        (
+            "fashion_mnist",
+            lambda root: write(root / FASHION, b"\0\0\x08\x03" + b"\xff" * 12),
+            "data_damaged",
+            "declares",
+        ),
         ("fashion_mnist", lambda root: (root / FASHION).unlink(), "data_missing", "does not exist"),
         ("fashion_mnist zipped", lambda root: halve(root / f"{FASHION}.gz"), "data_damaged", "cannot be read"),
         ("cifar10", lambda root: halve(root / BATCH), "data_damaged", "not a pickle of CIFAR"),
