@@ -4,8 +4,11 @@ The reason shows that a drain is ours. `muster: XID 79 GPU 3: … [ID]` takes a 
 transition's id. The cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
 versions. `muster-test: …` keeps work off a node during a test.
 
-Slurm forgets the reason when the node is resumed. Then a resume by hand would look like a drain that never happened.
-Therefore `[muster:ID]` is also in the node's comment, after the text of people.
+Slurm 22.05 forgets the reason when the node is resumed. Then a resume by hand would look like a drain that never
+happened. Therefore `[muster:ID]` is also in the node's comment, after the text of people. Slurm 24.11 keeps the reason,
+so the reason of a node that gets work says nothing about the present.
+
+Slurm appends later events of the node to a reason: `muster: … [1-7] : reboot issued`. The drain remains ours.
 
 Slurm has no conditional change. A change by somebody else in the milliseconds between our read and our write is lost;
 the mark in the comment remains.
@@ -27,8 +30,13 @@ _ENDING_ID = re.compile(r" \[[a-z]?\d+-\d+\]$")
 _TEST = re.compile(r"muster-test: ")
 _MARK = re.compile(rf"\s*\[muster:({_ID})\]")
 _NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
-_PASSING = ("Not responding", "Node unexpectedly rebooted")
-"""The text that slurmctld adds to DOWN if the node may return by itself (ReturnToService)."""
+_PASSING = ("Not responding", "Node unexpectedly rebooted", "reboot issued")
+"""The texts that slurmctld writes as a reason, or appends, while the node may return by itself (ReturnToService).
+
+It also appends others, such as `Kill task failed`, which need a person.
+"""
+
+_APPENDED = re.compile(rf"( : ({'|'.join(_PASSING)}))+$")
 
 _BEFORE = "; before: "
 """Separates our part of a reason from the text of others, which muster only preserves for people."""
@@ -55,14 +63,20 @@ class SlurmHold(StrEnum):
 def hold(node: SlurmNode) -> SlurmHold:
     """What keeps the node from work."""
     stops = [flag for flag in _NO_WORK if flag in node.state]
-    ours = _our_hold(node.reason)
+    written = _written(node)
+    ours, is_passing = _our_hold(written), node.reason in _PASSING or node.reason != written
     if not stops:
         return SlurmHold.NOTHING
     if "DRAIN" in stops and "FAIL" not in stops and ours:
         return ours
-    if stops == ["DOWN"] and (ours or node.reason in _PASSING):
+    if stops == ["DOWN"] and (ours or is_passing):
         return SlurmHold.ABSENCE
     return SlurmHold.OTHERS
+
+
+def _written(node: SlurmNode) -> str:
+    """The reason without what Slurm appended. Example: `bad fan` for `bad fan : Not responding`."""
+    return _APPENDED.sub("", node.reason)
 
 
 def _our_hold(reason: str) -> SlurmHold | None:
@@ -126,11 +140,17 @@ def _reason(text: str, node: SlurmNode, *, ending: str = "") -> str:
 
 
 def _note(node: SlurmNode) -> str:
-    """The text of others on a node: its reason before our drain, or their part of our reason since."""
-    if _our_hold(node.reason):
-        ours = _ENDING_ID.sub("", node.reason) if _QUARANTINE.match(node.reason) else node.reason
+    """Why somebody asked for a reboot of the node, which Slurm keeps in the reason; ours may have it since.
+
+    Without a planned reboot, the reason of others may be years old: Slurm 24.11 never forgets it.
+    """
+    if "REBOOT_REQUESTED" not in node.state:
+        return ""
+    reason = _written(node)
+    if _our_hold(reason):
+        ours = _ENDING_ID.sub("", reason) if _QUARANTINE.match(reason) else reason
         return ours.partition(_BEFORE)[2]
-    return node.reason if hold(node) is SlurmHold.NOTHING else ""
+    return reason if hold(node) is SlurmHold.NOTHING else ""
 
 
 def _one_line(text: str) -> str:
