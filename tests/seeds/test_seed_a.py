@@ -46,7 +46,7 @@ def collective(**params):
 
 
 @pytest.fixture(scope="module")
-def two_nodes(job, simulated):
+def two_nodes(job, simulated, with_torch):
     """A small message, then a sweep with the profile of A4, over a node with two devices and one with one."""
     steps = [
         collective(size_bytes="1M", iterations=3),

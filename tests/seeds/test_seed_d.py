@@ -71,7 +71,7 @@ def cluster(start, free_port, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def one_host(job):
+def one_host(job, with_torch):
     """A collective between two nodes that say that they are two, and are processes on this host."""
     step = {"section": "COLLECTIVE", "check": "collective", "params": {"size_bytes": 4096, "device": "cpu"}}
     return job([step], [{"plugins": QUIET}] * 2)
