@@ -221,15 +221,15 @@ class QuarantineRecord(Data):
     decision: NodeDecision
     actors: ActorStatus = ActorStatus()
 
-    def knowing(self, **changes: Any) -> Self:
+    def with_evidence(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
         return self.model_copy(update={"evidence": self.evidence.model_copy(update=changes)})
 
-    def deciding(self, **changes: Any) -> Self:
+    def with_decision(self, **changes: Any) -> Self:
         """The record with these fields of the decision changed."""
         return self.model_copy(update={"decision": self.decision.model_copy(update=changes)})
 
-    def acting(self, **changes: Any) -> Self:
+    def with_actor_status(self, **changes: Any) -> Self:
         """The record with these fields of the actors' status changed."""
         return self.model_copy(update={"actors": self.actors.model_copy(update=changes)})
 
@@ -270,9 +270,9 @@ class QuarantineRecord(Data):
         return next((seen.leaving for seen in self.actors.observed.values() if seen.leaving is not None), None)
 
     @property
-    def hands_off(self) -> str | None:
+    def left_alone_because(self) -> str | None:
         """Why muster leaves it alone; None when it does not."""
-        return hands_off(self.decision.hold, self.actors.observed)
+        return left_alone_because(self.decision.hold, self.actors.observed)
 
     @property
     def is_proven(self) -> bool:
@@ -297,7 +297,7 @@ class QuarantineRecord(Data):
         return is_next or any(opinion.test == test for opinion in decision.second_opinions.values())
 
 
-def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
+def left_alone_because(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
     """Why muster leaves a node alone: a hold, an opt-out or a drain by others; None when it does not."""
     if hold is not None:
         return hold.text
