@@ -5,7 +5,7 @@ import resource
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,19 @@ class MemoryWatch(threading.Thread):
 
 
 def _held_bytes(pid: int) -> int:
-    """The kernel lists the children of a process: to look for them among all processes would cost a core."""
+    """The memory of a process and all below it that they share with no other."""
     try:
-        process = Path(f"/proc/{pid}")
-        _, resident, shared, *_ = map(int, (process / "statm").read_text().split())
-        children = [int(child) for file in process.glob("task/*/children") for child in file.read_text().split()]
+        _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
     except (FileNotFoundError, ProcessLookupError):  # it has just ended
         return 0
-    return (resident - shared) * resource.getpagesize() + sum(map(_held_bytes, children))
+    return (resident - shared) * resource.getpagesize() + sum(map(_held_bytes, _children(pid)))
+
+
+def _children(pid: int) -> Iterator[int]:
+    """From the kernel's own list: to look for them among all processes so often would cost a core."""
+    for file in Path(f"/proc/{pid}").glob("task/*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            yield from map(int, file.read_text().split())
 
 
 @contextmanager
