@@ -35,6 +35,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 def prepare(*imports: str) -> None:
     """Imports what commands need and is installed. A fork copies only the thread that forks: there must be no other."""
+    gc.disable()  # nothing of what is imported is garbage
     for name in (*NEEDED_LATER, *imports):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -44,6 +45,7 @@ def prepare(*imports: str) -> None:
                 point.load()
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a module has started a thread while it was imported"
     gc.freeze()
+    gc.enable()
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:

@@ -7,13 +7,21 @@ from typing import TypeVar
 PATIENCE_S = 90.0
 """Longer than anything takes on a busy machine."""
 
+SHORTEST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 0.1
+
 T = TypeVar("T")
 
 
 def wait_for(read: Callable[[], T | None], what: str) -> T:
-    """The first true value of `read`."""
-    deadline = time.monotonic() + PATIENCE_S
+    """The first true value of `read`.
+
+    The longer it takes, the less often it is read: most reads are requests that cost the coordinator as much as the
+    test. The pauses are a twentieth of the time so far, and so a wait takes hardly longer for them.
+    """
+    began = time.monotonic()
     while not (value := read()):
-        assert time.monotonic() < deadline, f"waited too long for: {what}"
-        time.sleep(0.02)
+        waited_s = time.monotonic() - began
+        assert waited_s < PATIENCE_S, f"waited too long for: {what}"
+        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), LONGEST_PAUSE_S))
     return value

@@ -251,6 +251,7 @@ class Daemon:
         self._inventory = inventory
         self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
         self._link.announce(self._inventory_report(inventory))
+        log.info("devices_found", devices=len(inventory.devices))
         self._handle(events.InventoryFound(inventory))
 
     def _inventory_report(self, inventory: Inventory) -> InventoryReport:

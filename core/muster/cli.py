@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from muster.errors import EX_SOFTWARE, EX_USAGE, MusterError, Unavailable, unknown
+from muster.quick_import import quick_import
 from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
@@ -48,7 +49,8 @@ class LazyGroup(TyperGroup):
 
 def _command(point: EntryPoint) -> Any:
     try:
-        loaded = point.load()
+        with quick_import():
+            loaded = point.load()
     except Exception as error:
         return _stand_in(point.name, f"{type(error).__name__}: {error}")
     if isinstance(loaded, typer.Typer):

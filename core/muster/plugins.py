@@ -20,6 +20,7 @@ from muster import hookspecs
 from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import MusterError, SettingsError, unknown
+from muster.quick_import import quick_import
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
@@ -161,7 +162,8 @@ def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
         if point.name in disabled:
             plugins.skip(info.model_copy(update={"status": "disabled"}))
         else:
-            plugins.add(info, point.load)
+            with quick_import():
+                plugins.add(info, point.load)
     plugins.contribute("muster_configure")
     _refuse_unknown_names(plugins)
     _refuse_unclaimed_sections(plugins)

@@ -28,6 +28,7 @@ from muster_plugins.checks.script.output import read_output
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NOT_IN_THE_BACKGROUND = ("fabric", "gemm", "host", "kernel_log", "memory", "storage", "training")
 NEEDS_TORCH = re.compile(r"\b(gemm|collective|training|memory)\b")
 RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)
@@ -130,7 +131,7 @@ def agent_settings(node: str, broker: str) -> dict[str, Any]:
         "node": node,
         "broker": {"url": broker},
         "agent": {"listen": "127.0.0.1:0", "rack": RACKS[node]},
-        "checks": {"gemm": {"enabled": False}, "training": {"enabled": False}},
+        "checks": {check: {"enabled": False} for check in NOT_IN_THE_BACKGROUND},
         "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
     }
 

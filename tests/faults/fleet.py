@@ -22,6 +22,12 @@ TIGHT = "n4"
 BACKGROUND = "simulated"
 """The check that every node runs all the time."""
 
+NOTHING_ELSE = {check: {"enabled": False} for check in ("gemm", "memory", "training")}
+"""No other check takes the processor from what is tested."""
+
+OF_THIS_HOST = ("fabric", "host", "kernel_log", "nvml", "storage")
+"""Plugins whose checks find what is wrong with the machine that runs the tests."""
+
 
 class Fleet:
     """Mosquitto, a coordinator and agents, each a real process; the agents run a check every `background_s`."""
@@ -50,12 +56,8 @@ class Fleet:
             "data_dir": str(self._directory / node),
             "broker": {"url": self.broker.url},
             "agent": {"listen": "127.0.0.1:0"},
-            "checks": {
-                BACKGROUND: {"interval_s": self._background_s},
-                "gemm": {"enabled": False},
-                "training": {"enabled": False},
-            },
-            "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 1}},
+            "checks": {BACKGROUND: {"interval_s": self._background_s}} | NOTHING_ELSE,
+            "plugins": {"disabled": OF_THIS_HOST, "simulated": {"enabled": True, "devices": 1}},
         }
         return Agent(
             "agent", self._directory / f"{node}.log", ours | settings, {"PYTHONPATH": str(self._plugin)} | (env or {})
@@ -86,7 +88,7 @@ class Fleet:
                 agent.start()
         wait_for(lambda: self.ask("GET", "/readyz")[0] == 200, "the coordinator to be ready")
         for node, agent in self.agents.items():
-            agent.logged("broker_connected")
+            agent.wait_until_ready()
             wait_for(partial(self.is_there, node), f"{node} to be there")
         for sweep in self.api.pages("sweeps")["items"]:
             if sweep["ended_at"] is None:

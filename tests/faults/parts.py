@@ -110,6 +110,11 @@ class Agent(Part):
             text: str = answer.read().decode()
         return text
 
+    def wait_until_ready(self) -> None:
+        """Returns when it is connected and knows its devices; before, groups take it for busy."""
+        self.logged("broker_connected")
+        self.logged("devices_found")
+
     @property
     def health(self) -> dict[str, Any]:
         health: dict[str, Any] = json.loads(self.fetch("/healthz"))

@@ -10,10 +10,11 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.faults.fleet import BACKGROUND, NOTHING_ELSE, OF_THIS_HOST
 
 NODE = "on-lease"
 MEMBERS = ("n1", NODE)
-NOTHING_ELSE = {check: {"enabled": False} for check in ("gemm", "training", "simulated")}
+NOTHING_AT_ALL = NOTHING_ELSE | {BACKGROUND: {"enabled": False}}
 
 
 @dataclass
@@ -38,11 +39,11 @@ def held(fleet, tmp_path, eventually) -> Iterator[Held]:
     """A fifth node for one test, that knows work and a scheduler by files."""
     reserved, busy = tmp_path / "reserved", tmp_path / "busy"
     simulated = {"enabled": True, "devices": 1, "busy_file": str(busy)}
-    plugins = {"disabled": ["nvml"], "simulated": simulated, "reservation_file": {"path": str(reserved)}}
-    agent = fleet.agent(NODE, plugins=plugins, checks=NOTHING_ELSE)
+    plugins = {"disabled": OF_THIS_HOST, "simulated": simulated, "reservation_file": {"path": str(reserved)}}
+    agent = fleet.agent(NODE, plugins=plugins, checks=NOTHING_AT_ALL)
     eventually(lambda: not fleet.is_there(NODE), "the agent of the last test to be gone")
     agent.start()
-    agent.logged("broker_connected")
+    agent.wait_until_ready()
     eventually(lambda: fleet.is_there(NODE), "the node to be there")
     yield Held(agent, reserved, busy)
     if agent.runs:

@@ -5,12 +5,11 @@ The agents are real, and so is the scheduler's executable, which keeps a book ab
 
 import pytest
 from tests.faults.desk import Desk
-from tests.faults.fleet import Fleet
+from tests.faults.fleet import OF_THIS_HOST, Fleet
 
 NODE = "n3"
 NODES = (NODE, "n4")
-OTHERS = ["fabric", "host", "kernel_log", "storage"]
-"""Plugins whose checks find what is wrong with the machine that runs the tests."""
+OTHERS = [plugin for plugin in OF_THIS_HOST if plugin != "nvml"]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,6 @@ def accepted(tmp_path_factory, new_mosquitto, desk, tmp_path, eventually):
         fleet.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         fleet.start_coordinator()
         for agent in fleet.agents.values():
-            agent.settings["plugins"]["disabled"] = [*OTHERS, "nvml"]
             agent.start()
         for node in NODES:
             eventually(lambda node=node: service(fleet, node) == "IN_SERVICE", f"{node} to be in service")

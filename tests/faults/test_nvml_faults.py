@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.faults.fleet import NOTHING_ELSE, OF_THIS_HOST
 
 LOADER_PATH = "LD_LIBRARY_PATH"
 
@@ -123,12 +124,11 @@ def test_a_driver_that_hangs_in_a_running_agent_stops_no_other_check(fleet, host
     agent = fleet.agent(
         "with-a-driver",
         env=host.env,
-        checks={
-            "nvml": {"interval_s": 0.5, "timeout_s": 1},
-            "gemm": {"enabled": False},
-            "training": {"enabled": False},
+        checks={"nvml": {"interval_s": 0.5, "timeout_s": 1}} | NOTHING_ELSE,
+        plugins={
+            "disabled": [plugin for plugin in OF_THIS_HOST if plugin != "nvml"],
+            "nvml": {"pci_root": str(host.pci_root)},
         },
-        plugins={"nvml": {"pci_root": str(host.pci_root)}},
     )
     agent.start()
 

@@ -14,9 +14,6 @@ from tests.faults.desk import Desk
 from tests.faults.fleet import Fleet
 
 NODES = ("n1", "n2", "n3", "n4", "n5", "n6", "n7")
-OF_THIS_HOST = ["fabric", "host", "kernel_log", "nvml", "storage"]
-"""Plugins whose checks find what is wrong with the machine that runs the tests."""
-
 FAULT = [{"kind": "missing", "device": 0}]
 
 
@@ -39,7 +36,6 @@ def enforced(tmp_path_factory, new_mosquitto, desk):
         fleet.coordinator.settings["plugins"] = {"script": {"actor": {"path": str(desk.scheduler), "can_cordon": True}}}
         fleet.start_coordinator()
         for agent in fleet.agents.values():
-            agent.settings["plugins"]["disabled"] = OF_THIS_HOST
             agent.start()
         yield fleet
         fleet.end()

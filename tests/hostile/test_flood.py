@@ -9,7 +9,7 @@ import pytest
 from benchmarks.flood import FLOODS, MOST_MIB, Probe, flooding, memory_mib
 from tests.hostile.world import FLOODER, PROBE, TOPICS, Attacker, World, password_of
 
-REPORTS = 60
+REPORTS = 30
 
 
 @pytest.mark.parametrize("kind", FLOODS)

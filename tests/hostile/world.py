@@ -11,7 +11,7 @@ import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from tests.brokers import write_passwords
 from tests.faults.desk import Desk
-from tests.faults.fleet import Fleet
+from tests.faults.fleet import OF_THIS_HOST, Fleet
 from tests.faults.parts import Agent
 from tests.muster_process import TORCH
 from tests.waiting import wait_for
@@ -35,8 +35,8 @@ FLOODER = "f1"
 PROBE = "p1"
 """An honest node that a test plays."""
 
-NOT_LOADED = ["fabric", "host", "kernel_log", "nvml", "ruin", "storage"]
-"""Plugins whose checks report faults of the machine that runs the tests, and one that cannot be loaded."""
+NOT_LOADED = (*OF_THIS_HOST, "ruin")
+"""One of these plugins cannot be loaded."""
 
 RUN_GIB = 3
 """Memory limit of a run: less than a lying node announces, and more than torch needs."""
@@ -123,7 +123,6 @@ class World(Fleet):
             agent.settings["plugins"]["disabled"] = NOT_LOADED
             agent.settings["agent"]["memory_limit_gib"] = RUN_GIB
             agent.settings["checks"] |= {check: {"timeout_s": MEETING_S} for check in ("meeting", "reunion")}
-            agent.settings["checks"]["memory"] = {"enabled": False}
             agent.imports = TORCH
             self._log_in(agent, node)
 

@@ -77,6 +77,7 @@ def local(live: None, tmp_path: Path) -> Iterator[Callable[..., Local]]:
             "MUSTER_BROKER__LISTEN": free_address(),
             "MUSTER_HTTP__LISTEN": free_address(),
             "MUSTER_AGENT__LISTEN": "127.0.0.1:0",
+            "MUSTER_AGENT__SPREAD_S": "600",  # nothing waits for a check in the background, and some import torch
             "MUSTER_LOG__FORMAT": "json",
             "MUSTER_PLUGINS__DISABLED": '["nvml"]',
             "MUSTER_PLUGINS__SIMULATED": '{"enabled": true, "devices": 1}',
@@ -99,7 +100,7 @@ def torch_in_agents(tmp_path: Path) -> dict[str, str]:
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "import sys\nif sys.orig_argv[-1] == 'agent':\n    import torch.distributed, torch._dynamo\n"
+        "import sys\nif sys.orig_argv[-1] == 'agent':\n    import torch.distributed\n"
     )
     return {"PYTHONPATH": str(site), **ONE_THREAD}
 

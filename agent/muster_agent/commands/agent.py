@@ -5,6 +5,7 @@ from muster.commands.options import load_settings, options_of
 from muster.config import Config, Settings
 from muster.extras import require_extras
 from muster.plugins import collect_checks, load
+from muster.quick_import import quick_import
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
@@ -19,6 +20,7 @@ def agent(settings: Settings) -> None:
     plan = make_plan(checks, settings.checks, complete=not plugins.failed)
     with launch(plugins, checks) as launcher:
         # Imported after the fork, because every child keeps everything that was imported before it in its memory.
-        from muster_agent.daemon import serve  # noqa: PLC0415
+        with quick_import():
+            from muster_agent.daemon import serve  # noqa: PLC0415
 
         serve(settings, plugins, plan, launcher)
