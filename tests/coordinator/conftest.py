@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 import pytest
+from sqlalchemy import create_engine
 from tests.muster_process import MusterProcess
 
 from muster.check import CheckInfo, Needs, Scope, Worse
@@ -34,6 +36,7 @@ from muster.wire.messages import (
     Start,
 )
 from muster.wire.topics import NodeTopic, Topics
+from muster_coordinator.store.migrations.upgrade import upgrade
 from muster_coordinator.web.local_token import find_token
 
 TOPICS = Topics("default")
@@ -110,6 +113,24 @@ class Coordinator:
         status, answer = self.ask("GET", path)
         assert status == 200, answer
         return answer
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """The file of a database after all migrations: they cost more than most tests that need an empty one."""
+    file = tmp_path_factory.mktemp("database") / "muster.db"
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        upgrade(connection)
+    engine.dispose()
+    return file
+
+
+@pytest.fixture
+def data_dir(tmp_path, empty_database):
+    """A data directory with an empty database."""
+    shutil.copy(empty_database, tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -223,15 +223,18 @@ class QuarantineRecord(Data):
 
     def knowing(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
-        return self.model_copy(update={"evidence": self.evidence.model_copy(update=changes)})
+        return self if _holds(self.evidence, changes) else self._with("evidence", self.evidence, changes)
 
     def deciding(self, **changes: Any) -> Self:
         """The record with these fields of the decision changed."""
-        return self.model_copy(update={"decision": self.decision.model_copy(update=changes)})
+        return self if _holds(self.decision, changes) else self._with("decision", self.decision, changes)
 
     def acting(self, **changes: Any) -> Self:
         """The record with these fields of the actors' status changed."""
-        return self.model_copy(update={"actors": self.actors.model_copy(update=changes)})
+        return self if _holds(self.actors, changes) else self._with("actors", self.actors, changes)
+
+    def _with(self, name: str, part: Data, changes: dict[str, Any]) -> Self:
+        return self.model_copy(update={name: part.model_copy(update=changes)})
 
     @property
     def state(self) -> ServiceState:
@@ -295,6 +298,11 @@ class QuarantineRecord(Data):
         decision = self.decision
         is_next = decision.probation is not None and decision.probation.test == test
         return is_next or any(opinion.test == test for opinion in decision.second_opinions.values())
+
+
+def _holds(part: Data, changes: dict[str, Any]) -> bool:
+    """Whether the part has these values already. Most events change nothing, and a copy costs more than a look."""
+    return all(getattr(part, name) == value for name, value in changes.items())
 
 
 def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
