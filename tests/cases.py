@@ -1,4 +1,4 @@
-"""Many small cases in one test: a table, of which every case that fails is named. The test may be `async`.
+"""Many small cases in one test: a table, of which every case that fails is named. The test may be `async` or a method.
 
 `@cases` is written as `@pytest.mark.parametrize` is. That makes a test of each case, which costs some milliseconds to
 collect, to set up and to report: for thousands of cases that take microseconds, more than all they do.
@@ -32,19 +32,19 @@ def cases(
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
-        def every_case(**fixtures: Any) -> None:
+        def every_case(*itself: Any, **fixtures: Any) -> None:
             failures: list[BaseException] = []
             for name, values in rows:
                 with _kept(failures, name, values):
-                    test(**values, **fixtures)
+                    test(*itself, **values, **fixtures)
             _raise(failures, len(rows))
 
         @functools.wraps(test)
-        async def every_async_case(**fixtures: Any) -> None:
+        async def every_async_case(*itself: Any, **fixtures: Any) -> None:
             failures: list[BaseException] = []
             for name, values in rows:
                 with _kept(failures, name, values):
-                    await test(**values, **fixtures)
+                    await test(*itself, **values, **fixtures)
             _raise(failures, len(rows))
 
         every = every_async_case if inspect.iscoroutinefunction(test) else every_case
