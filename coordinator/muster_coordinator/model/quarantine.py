@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any, Self
 
+from pydantic import Field
+
 from muster.alarm import Alarm
 from muster.model import Action as SuggestedAction
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
@@ -213,13 +215,18 @@ class ActorStatus(Data):
     shows_held: bool = False
 
 
+_NO_EVIDENCE = NodeEvidence()
+_NO_STATUS = ActorStatus()
+
+
 class QuarantineRecord(Data):
     """Everything from which the service state of one node is decided, as it is stored."""
 
     node: Name
-    evidence: NodeEvidence = NodeEvidence()
+    # New records share these, as nothing changes them. A plain default would be copied deeply for each record.
+    evidence: NodeEvidence = Field(default_factory=lambda: _NO_EVIDENCE)
     decision: NodeDecision
-    actors: ActorStatus = ActorStatus()
+    actors: ActorStatus = Field(default_factory=lambda: _NO_STATUS)
 
     def knowing(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
