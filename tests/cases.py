@@ -47,7 +47,7 @@ def cases(
                     await test(*itself, **values, **fixtures)
             _raise(failures, len(rows))
 
-        every = every_async_case if inspect.iscoroutinefunction(test) else every_case
+        every: Test = every_async_case if inspect.iscoroutinefunction(test) else every_case
         signature = inspect.signature(test)
         fixtures = [given for given in signature.parameters.values() if given.name not in parameters]
         every.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
