@@ -140,9 +140,12 @@ def more_settings():
 
 
 @pytest.fixture
-def coordinator(tmp_path, more_settings):
+def coordinator(tmp_path, empty_database, more_settings):
     """A coordinator with an embedded broker that is ready."""
-    running = Coordinator(tmp_path / "coordinator", **more_settings)
+    directory = tmp_path / "coordinator"
+    directory.mkdir(mode=0o700)
+    shutil.copy(empty_database, directory)
+    running = Coordinator(directory, **more_settings)
     try:
         running.start()
         yield running
