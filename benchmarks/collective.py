@@ -26,7 +26,7 @@ from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet import free_address
 
 from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES, parse_size, series
-from muster_plugins.checks.collective.operations import OPERATIONS, Desk
+from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rounds import run_rounds
 from muster_plugins.shared.torch_device import Place, settle
@@ -93,7 +93,7 @@ def in_turns(rank: int, size: int, place: Place, options: argparse.Namespace) ->
     import torch  # noqa: PLC0415  the ranks only
 
     peers = everyone(rank, options.ranks)
-    exercise = OPERATIONS["all_reduce"].prepare(Desk(peers, size // ELEMENT_BYTES, place.torch_name))
+    exercise = OPERATIONS["all_reduce"].prepare(MessageBuffers(peers, size // ELEMENT_BYTES, place.torch_name))
     plain = torch.ones(size // ELEMENT_BYTES, device=place.torch_name)
     ways: tuple[Callable[[], list[float]], ...] = (
         lambda: run_rounds(exercise, peers, place, options.iterations, options.warm_up).seconds,

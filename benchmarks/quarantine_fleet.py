@@ -9,7 +9,7 @@ from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition, NodeSurveyed
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
@@ -117,7 +117,7 @@ class SimulatedFleet:
         detail = "cordoned and tainted" if transition.is_out else "uncordoned, and the taint taken away"
         mark = Mark.OURS if transition.is_out else Mark.NONE
         done = ActionEnded(node=node, transition=told, actor=ACTOR, effect=Effect.DONE, detail=detail)
-        await self._feed(done, AllTold(node=node, transition=told))
+        await self._feed(done, AllActorsCalled(node=node, transition=told))
         await self._feed(self._survey(node, mark, told if transition.is_out else None))
 
     def _survey(self, name: str, mark: Mark, transition: str | None = None) -> NodeSurveyed:

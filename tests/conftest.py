@@ -41,6 +41,10 @@ SHARED = (
 run such a directory while the others have nothing left to do."""
 
 
+NEED_TORCH = {"torch_child", "with_torch"}
+"""The fixtures whose tests get the marker `torch`."""
+
+
 def pytest_xdist_make_scheduler(config, log):
     """Gives a worker all tests of a file, or of a directory whose tests share a fleet."""
     scheduler = LoadScopeScheduling(config, log)
@@ -58,6 +62,7 @@ def pytest_collection(session):
     try:
         return (yield)
     finally:
+        _make_the_generator_of_hypothesis()
         gc.freeze()
         gc.enable()
 
@@ -71,7 +76,7 @@ def _unit_of(nodeid: str) -> str:
 def pytest_collection_modifyitems(items):
     """Runs the directories that share processes first; marks the tests that measure in a process with torch."""
     for item in items:
-        if "torch_child" in item.fixturenames:
+        if not NEED_TORCH.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.torch)
     items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
 
@@ -108,6 +113,17 @@ def live() -> None:
 
     A fixture takes it as a parameter, a test has `@pytest.mark.usefixtures("live")`.
     """
+
+
+@pytest.fixture(scope="session")
+def with_torch() -> None:
+    """For fixtures that measure with torch: it marks their tests with `torch`."""
+
+
+@hypothesis.settings(max_examples=1, database=None)
+@hypothesis.given(hypothesis.strategies.none())
+def _make_the_generator_of_hypothesis(_: None) -> None:
+    """The first property makes it. After the freeze, hypothesis would see no object that refers to it, and warn."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The agent's shell: receives events, asks `NodeAgent` what follows, and carries that out.
+"""The agent's shell: receives events, asks `NodeAgent` for the commands that follow, and carries them out.
 
 It carries out commands in order. Slow commands are started in order and then run beside the others.
 """
@@ -56,13 +56,13 @@ log = structlog.get_logger()
 def serve(settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher) -> None:
     """Runs the agent until SIGTERM or SIGINT.
 
-    Raises Unavailable if a port, a file or the launcher is not to be had, SettingsError for wrong references or labels.
+    Raises Unavailable if a port, a file or the launcher is not available, SettingsError for wrong references or labels.
     """
     with _alone_in(settings.data_dir):
         try:
             asyncio.run(_serve(settings, plugins, plan, launcher))
         except* LauncherLost:
-            log.critical("launcher_lost", note="nothing can run without it; the supervisor has to start the agent anew")
+            log.critical("launcher_lost", note="nothing can run without it; the supervisor must restart the agent")
             raise
 
 

@@ -1,7 +1,7 @@
 """The coordinator as a process: the store, the fleet, and around them broker, link, API and pipeline.
 
-It starts from the inside out, so that nothing comes in before the fleet is restored, and stops from the outside in, so
-that everything decided is stored.
+It starts from the inside out, so that no event arrives before the fleet is restored. It stops from the outside in, so
+that every decision is stored.
 """
 
 import asyncio
@@ -55,19 +55,19 @@ from muster_coordinator.web.server import application, listen
 TICK_S = 0.25
 
 ENDING_S = 1.5
-"""How long a part may take to end before it is told again; saying goodbye to the broker takes up to a second."""
+"""How long a part may take to end before it is cancelled again; the farewell to the broker takes up to a second."""
 
 CLOSING_S = 2.0
-"""How long plugins may take to close what they hold open."""
+"""How long plugins may take to close their connections and files."""
 
 COLLECT_AFTER = (100_000, 50, 100)
-"""When Python looks for garbage in cycles. Reports have none, but looking costs a quarter of the time of taking one."""
+"""Threshold of Python's search for cyclic garbage. Reports have none, but the search takes a quarter of their time."""
 
 log = structlog.get_logger()
 
 
 async def run(settings: Settings, plugins: Plugins) -> None:
-    """Serves until SIGINT or SIGTERM; SettingsError or Unavailable when it cannot start or go on."""
+    """Serves until SIGINT or SIGTERM. Raises SettingsError or Unavailable if it cannot start or go on."""
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)
     stop = asyncio.Event()
@@ -90,7 +90,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
     async with AsyncExitStack() as stack:
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
-        access = access_of(settings)  # after the database is locked: no other coordinator writes its token to data_dir
+        # After the database is locked, so that no other coordinator writes its token to data_dir.
+        access = access_of(settings)
         epoch = await store.next_epoch(time.time())
         pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
@@ -152,7 +153,7 @@ def _health_publisher(settings: Settings, plugins: Plugins, pipeline: Pipeline) 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The parts that run side by side around the fleet."""
+    """The parts that run concurrently around the fleet."""
 
     pipeline: Pipeline
     link: CoordinatorLink
@@ -192,7 +193,7 @@ class Shell:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Runs the parts; at the end first stops what brings events in, then stores what is left."""
+        """Runs the parts. At the end it first stops the sources of events, then stores the rest."""
         async with asyncio.TaskGroup() as group:
             pipeline = group.create_task(self.pipeline.run(self.carry_out), name="pipeline")
             notifier = group.create_task(self.notifier.run(), name="notifier")
@@ -211,14 +212,14 @@ class Shell:
             ]
             try:
                 yield
-            finally:  # also when a part has failed: one that forgets that it was told to end would never do so
+            finally:  # even if a part has failed: a part that lost its cancellation would never end
                 await _end(sources)
             await self.pipeline.submit(()).wait()
             pipeline.cancel()
             notifier.cancel()
 
     def carry_out(self, command: Outgoing) -> None:
-        """Does what a command says that is not for the store."""
+        """Carries out a command that is not for the store."""
         match command:
             case SendAck() | SendCommand() | PublishReferences():
                 self.link.send(command)
@@ -240,9 +241,9 @@ class Shell:
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 
     async def _lead(self, leading: Sequence[asyncio.Task[None]]) -> None:
-        """Runs the link until a newer coordinator leads the fleet, then ends what only the leader may do.
+        """Runs the link until a newer coordinator leads the fleet, then ends the parts that only the leader may run.
 
-        The watchdog goes on: a supervisor that hears nothing would restart this coordinator, which would lead again.
+        The watchdog goes on: without its messages, a supervisor would restart this coordinator, which would lead again.
         """
         await self.link.run()
         await _end(leading)
@@ -254,7 +255,7 @@ class Shell:
 
 
 async def _ended_before(stop: asyncio.Event, beginning: Coroutine[None, None, None]) -> bool:
-    """Does what must be done before the start, unless `stop` is set first; whether it was done."""
+    """Runs `beginning` before the start, unless `stop` is set first. Returns whether it has finished."""
     begun, stopped = asyncio.create_task(beginning), asyncio.create_task(stop.wait())
     await asyncio.wait((begun, stopped), return_when=asyncio.FIRST_COMPLETED)
     await _end((begun, stopped))
@@ -265,7 +266,10 @@ async def _ended_before(stop: asyncio.Event, beginning: Coroutine[None, None, No
 
 
 async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancels until it helps: before Python 3.12, a wait inside aiomqtt forgets what comes together with its answer."""
+    """Cancels until all tasks end. Before Python 3.12, a wait in aiomqtt may lose a cancellation.
+
+    It loses a cancellation that arrives together with the answer that it waits for.
+    """
     pending = set(tasks)
     while pending:
         for task in pending:

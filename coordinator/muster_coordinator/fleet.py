@@ -1,7 +1,7 @@
-"""The whole fleet as one machine: the nodes, the sweeps that run over them, and what people ask for.
+"""The whole fleet as one state machine: the nodes, the sweeps that run over them, and the requests of people.
 
-`Fleet.handle` routes an event to the part that decides about it and joins what the parts answer. Nothing here takes
-longer in a larger fleet, apart from what concerns all nodes of a sweep.
+`Fleet.handle` routes an event to the part that decides about it and joins the answers of the parts. Nothing here takes
+longer in a larger fleet, except work that concerns all nodes of a sweep.
 """
 
 import math
@@ -46,7 +46,7 @@ from muster_coordinator.sweeps.timetable import Timetable
 
 
 class Fleet:
-    """All nodes and all sweeps of the fleet `name`, under the leadership that `epoch` numbers."""
+    """All nodes and all sweeps of the fleet `name`, under the leadership with this `epoch`."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Fleet:
         self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
-        """Takes over what is stored, and goes on after the `past` sweeps; to be called once, before anything else."""
+        """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""
         self._registry.baselines.restore(saved.baselines, saved.levels)
         commands = self._registry.restore(saved.nodes, saved.runs, now)
         self._reports.streams.restore(saved.streams)
@@ -103,7 +103,7 @@ class Fleet:
         return commands + self._restore_decisions(saved, now)
 
     def handle(self, event: Event, now: float) -> list[Command]:
-        """What is to be done about `event`; Refused when a request is not valid, and then nothing has changed."""
+        """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
         match event:
             case events.ReportSeen(message):
                 commands = [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
@@ -131,62 +131,62 @@ class Fleet:
 
     @property
     def names(self) -> list[str]:
-        """Every node that was heard of and has not been forgotten, by name."""
+        """Every node that was heard and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
 
     def select(self, selection: str) -> list[str]:
-        """The nodes that a selection such as `rack=r1 health=FAILED` means, by name; none where none fits."""
+        """The names of the nodes in a selection such as `rack=r1 health=FAILED`; empty if no node fits."""
         return self._sweeps.select(selection)
 
     @property
     def present(self) -> frozenset[str]:
-        """The nodes that were heard of and have not left since."""
+        """The nodes that were heard and have not left since."""
         return frozenset(name for name, node in self._registry.nodes.items() if not node.left)
 
     def remembers(self, name: str) -> bool:
-        """Whether it is a node, or was one until it was forgotten."""
+        """Whether it is a known node, or a node that has left and is still remembered."""
         return name in self._registry.nodes or self._registry.has_left(name)
 
     def node(self, name: str, now: float) -> NodeView | None:
-        """One node; None when it was never heard of, or has been forgotten."""
+        """One node; None if it was never heard or has been forgotten."""
         node = self._registry.nodes.get(name)
         return None if node is None else self._registry.view(node, now)
 
     def places(self, names: Iterable[str]) -> dict[str, Topology]:
-        """Where these nodes stand, as far as they are known."""
+        """The positions of these nodes, if known."""
         return {name: node.topology for name in names if (node := self._registry.nodes.get(name)) is not None}
 
     @property
     def running(self) -> int:
-        """How many sweeps go on."""
+        """The number of running sweeps."""
         return len(self._sweeps.running)
 
     def sweeps(self) -> list[SweepRecord]:
-        """The sweeps that run, as they stand."""
+        """The running sweeps in their present state."""
         return [sweep.record() for sweep in self._sweeps.running.values()]
 
     def forecast(self, request: SweepRequest) -> Forecast:
-        """What a sweep would do and cost; Refused as the sweep would be."""
+        """The plan and cost of a sweep. Raises Refused if the sweep itself would be refused."""
         return self._sweeps.forecast(request)
 
     def quarantine_view(self) -> QuarantineView:
-        """What is decided about the fleet as a whole."""
+        """The decisions about the fleet as a whole."""
         return self._quarantine.fleet_view()
 
     def quarantine_records(self) -> list[QuarantineRecord]:
-        """What is decided about every node, and from what, by node."""
+        """The decisions about every node and their reasons, by node."""
         return [record for node, record in sorted(self._quarantine.records.items()) if node in self._registry.nodes]
 
     def case(self, node: str) -> CaseView | None:
-        """What is decided about one node, as people see it; None as for `node`."""
+        """The decisions about one node, for people; None if the node is unknown, as for `node`."""
         return self._quarantine.case_view(node) if node in self._registry.nodes else None
 
     def listed(self) -> dict[str, set[str]]:
-        """By actor, the nodes that its scheduler had when it was asked last."""
+        """The nodes of each scheduler at its last survey, by actor."""
         return listed_by_actor(self._quarantine.records.values())
 
     def latest_transition(self, node: str) -> TransitionRecord | None:
-        """The last transition of a node, with what came of it at each actor; None when there was none."""
+        """The last transition of a node, with its outcome at each actor; None if there was none."""
         return self._quarantine.latest_transition(node)
 
     @property
@@ -199,17 +199,17 @@ class Fleet:
         return self._references.records
 
     def baselines(self) -> list[BaselineView]:
-        """What the fleet is compared by, by id."""
+        """The baselines by id."""
         return self._registry.baselines.views()
 
     @property
     def comparisons(self) -> int:
-        """How many baselines and fingerprints there are."""
+        """The numbers of baselines and fingerprints."""
         return len(self._registry.baselines)
 
     @property
     def findings(self) -> tuple[FleetFinding, ...]:
-        """What is wrong with many nodes at once."""
+        """The findings about many nodes at once."""
         return self._registry.baselines.findings()
 
     def view(self, now: float) -> FleetView:
@@ -217,7 +217,7 @@ class Fleet:
         return fleet_view(self.name, self._registry, now)
 
     def tally(self, now: float) -> Tally:
-        """Its nodes in numbers."""
+        """The numbers of its nodes."""
         return tally(self._registry, now)
 
     def _restore_decisions(self, saved: StoredFleet, now: float) -> list[Command]:
@@ -228,11 +228,11 @@ class Fleet:
         return commands + self._pass_on_news(now)
 
     def _pass_on_news(self, now: float) -> list[Command]:
-        """Has the quarantine decide about what became known of nodes since it was asked last."""
+        """Passes the news about nodes since the last call to the quarantine."""
         return [command for event in self._registry.news.take() for command in self._decide(event, now)]
 
     def _decide(self, event: quarantine.Event, now: float) -> list[Command]:
-        """Has the quarantine decide, shows that on nodes and in stories, and starts the tests it asks for."""
+        """Lets the quarantine decide, shows the result on nodes and in stories, and starts the tests it requests."""
         commands: list[Command] = []
         changed: dict[str, None] = {}
         for command in self._quarantine.handle(event, now):
@@ -255,7 +255,7 @@ class Fleet:
         return [*commands, *(events.Announce("case", case) for case in cases)]
 
     def _awaits(self, node: str, run: str) -> bool:
-        """Whether the run is the test that the quarantine asked the node for."""
+        """Whether the run is the test that the quarantine has requested from the node."""
         record = self._quarantine.records.get(node)
         return record is not None and record.awaits(run)
 
@@ -266,7 +266,7 @@ class Fleet:
     def _learn(
         self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved | events.LinkRestored, now: float
     ) -> list[Command]:
-        """Takes what becomes known about a node apart from its runs, or that something may be unknown about all."""
+        """Takes an event about a node other than a run, or notes that runs of all nodes may be missing."""
         match event:
             case events.InventorySeen():
                 return self._liveness.take_inventory(event, now)
@@ -285,7 +285,7 @@ class Fleet:
         return [*commands, *self._decide(quarantine.TimePassed(), now)]
 
     def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
-        """Does without a node that somebody says has left; its story stays."""
+        """Forgets a node that a person removes; its story stays."""
         if event.node not in self._registry.nodes:
             raise Refused(unknown("node", event.node, self.names))
         self._sweeps.require_no_part(event.node)
@@ -294,7 +294,7 @@ class Fleet:
         return [*commands, *self._registry.forget(event.node, now)]
 
     def _erase(self, event: events.RetentionEnded, now: float) -> list[Command]:
-        """Does without the nodes that need be remembered no more."""
+        """Deletes the nodes that are past retention."""
         commands: list[Command] = []
         records = self._quarantine.records.values()
         gone = past_retention(records, event.before, event.left_before) - self._sweeps.nodes()
@@ -307,7 +307,7 @@ class Fleet:
         return commands
 
     def _grant(self, request: Request, now: float) -> list[Command]:
-        """Does what somebody asks for."""
+        """Carries out the request of a person."""
         match request:
             case events.RunRequested(run, node):
                 commands = order_run(request, self._registry, self._orders, now)

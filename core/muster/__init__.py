@@ -1,8 +1,8 @@
-"""muster keeps a fleet of GPU nodes fit for duty.
+"""muster tests a fleet of GPU nodes, finds the faulty ones and keeps work off them.
 
-This package is the contract: whatever an agent, the coordinator or a plugin imports from another part lives here.
-A plugin needs only the names that this module exports. Each is imported when it is asked for: together they take longer
-to import than a command such as `muster node list` takes to run.
+This package is the contract: everything that an agent, the coordinator or a plugin imports from another part is here. A
+plugin needs only the names that this module exports. Each name is imported at its first use, because importing all of
+them takes longer than a command such as `muster node list` takes to run.
 """
 
 from importlib import import_module

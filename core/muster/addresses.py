@@ -1,4 +1,4 @@
-"""Parses addresses, and tells which ones are on this host."""
+"""Parses addresses, and says which ones are on this host."""
 
 from ipaddress import ip_address
 

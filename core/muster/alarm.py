@@ -7,12 +7,12 @@ from muster.transition import Text
 
 
 class AlarmKind(StrEnum):
-    """What is wrong, and what the subject of the alarm is.
+    """The kind of problem, and the subject of the alarm.
 
-    MASS_EVENT: many nodes share a cause, the subject, and draining is frozen. BUDGET: faulty nodes are not drained, as
-    a limit is reached: that of the `fleet`, the `rate`, or a failure domain such as `rack r1`. ACTION: an actor, the
-    subject, cannot carry out decisions; or no actor drains a node, and the subject is for example `node n1`. PERSON: a
-    node, the subject, stays out until a person releases it.
+    MASS_EVENT: many nodes share a cause, the subject, and draining is frozen. BUDGET: faulty nodes are not drained
+    because a limit is reached: that of the `fleet`, the `rate`, or a failure domain such as `rack r1`. ACTION: an
+    actor, the subject, cannot carry out decisions; or no actor drains a node, and the subject is for example `node n1`.
+    PERSON: a node, the subject, stays out until a person releases it.
     """
 
     MASS_EVENT = "MASS_EVENT"
@@ -22,10 +22,10 @@ class AlarmKind(StrEnum):
 
 
 class Alarm(Data):
-    """An alarm that stands, or that is over when it has `ended_at`.
+    """An alarm that stands, or that is over if it has `ended_at`.
 
-    `kind`, `subject` and `since` tell it from all others. `text` says in one line what is wrong and what to do; of an
-    alarm that is over, why. In a `dry_run` nothing was kept off any node.
+    `kind`, `subject` and `since` identify it. `text` says in one line what is wrong and what to do; for an alarm that
+    is over, why it ended. In a `dry_run`, no work was kept off any node.
     """
 
     kind: AlarmKind
@@ -37,7 +37,7 @@ class Alarm(Data):
 
     @property
     def key(self) -> tuple[AlarmKind, str]:
-        """Kind and subject. Of these, one alarm stands at a time."""
+        """Kind and subject. At most one alarm with this key stands at a time."""
         return self.kind, self.subject
 
     @property

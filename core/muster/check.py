@@ -1,4 +1,4 @@
-"""The contract between muster and every plugin that measures something: what a check is."""
+"""The contract between muster and every plugin that measures something: the definition of a check."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ class Rendezvous:
 
 
 class Context(Protocol):
-    """What a running check can ask muster."""
+    """The services that muster offers to a running check."""
 
     @property
     def node(self) -> str:
@@ -178,7 +178,7 @@ def valid_params(check: AnyCheck, values: Mapping[str, Any]) -> Params:
 
 
 class CheckInfo(Data):
-    """A check as others see it: what the agent announces and `muster check show` prints.
+    """A check as other parts see it: the agent announces it, and `muster check show` prints it.
 
     `params` is the JSON schema of its parameters in flat form; `{}` if the flat form cannot express it.
     """

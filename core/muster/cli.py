@@ -19,7 +19,7 @@ GROUP = "muster.commands"
 INTERRUPTED = 128 + signal.SIGINT
 _NOBODY_READS = 128 + signal.SIGPIPE
 _OF_A_CLOSED_PIPE = "PacifyFlushWrapper"
-"""What typer puts in place of stdout, before it exits with 1, when nobody reads the output any more."""
+"""The object that typer puts in place of stdout when the reader of the output is gone, before it exits with 1."""
 
 _NO_COLOUR = ("--no-colour", "--no-color")
 _COMPLETION = {"--install-completion", "--show-completion"}
@@ -62,7 +62,7 @@ def _command(point: EntryPoint) -> Any:
 
 
 def _stand_in(name: str, reason: str) -> TyperCommand:
-    """Takes the place of a command that cannot be imported. The other commands and --help keep working."""
+    """Replaces a command that cannot be imported. The other commands and --help keep working."""
 
     def refuse() -> None:
         raise Unavailable(f"{name} cannot be loaded: {reason} (all parts: pip install 'gpu-muster[agent,coordinator]')")
@@ -92,7 +92,7 @@ def _print_version(wanted: bool) -> None:
 
 def _no_colour(wanted: bool) -> None:
     if wanted:
-        os.environ["NO_COLOR"] = "1"  # child processes obey it, too
+        os.environ["NO_COLOR"] = "1"  # child processes inherit it
 
 
 @app.callback()
@@ -142,17 +142,17 @@ def main() -> None:
 
 
 def _colour_option_first(arguments: list[str]) -> list[str]:
-    """The arguments with `--no-colour` where the command itself takes it, wherever somebody has put it."""
+    """The arguments with `--no-colour` moved to the place where the command itself takes it."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     found = [argument for argument in arguments[:end] if argument in _NO_COLOUR]
     return [*found, *(argument for argument in arguments[:end] if argument not in _NO_COLOUR), *arguments[end:]]
 
 
 def _explain(error: typer.TyperException) -> int:
-    """Prints what is wrong, or the help where a group was called alone; the exit code."""
+    """Prints the error, or the help if a group was called alone. Returns the exit code."""
     message = error.format_message()
     if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export it
-        say(message, end="")  # empty where rich has printed the help already
+        say(message, end="")  # empty if rich has already printed the help
         return 0
     context = getattr(error, "ctx", None)
     say(f"muster: {message} (see {context.command_path if context else 'muster'} --help)", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Settings: a TOML file, then the environment (`MUSTER_…`, `__` between levels), then defaults.
 
-An unknown key, a value of the wrong type or a missing file is refused with the key, what was wrong and what would be
-right. Each plugin owns the table `[plugins.<name>]` and declares its keys with a model.
+An unknown key, a value of the wrong type or a missing file is an error that names the key, the problem and a valid
+value. Each plugin owns the table `[plugins.<name>]` and declares its keys with a model.
 """
 
 import os
@@ -62,7 +62,7 @@ class BrokerSettings(Section):
         if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.port == 0:
             raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")
         if parts.username is not None:
-            raise ValueError("holds no user: set broker.username and broker.password_file")
+            raise ValueError("must not contain a user: set broker.username and broker.password_file")
         possible_host(parts.hostname)
         return value
 
@@ -161,7 +161,7 @@ class AgentSettings(Section):
 
 
 class CheckSettings(Section):
-    """What an operator sets for one check."""
+    """The operator's settings for one check."""
 
     enabled: bool = Field(True, description="false: never runs in the background")
     interval_s: Seconds | None = Field(
@@ -189,7 +189,7 @@ class SuiteSettings(Section):
 
 
 class LogSettings(Section):
-    """Logs go to stderr."""
+    """Settings of the log on stderr."""
 
     format: str = Field("auto", pattern="^(auto|json|console)$", description="auto: console on a terminal, else json")
     level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Lowest level that is logged")
@@ -204,7 +204,7 @@ class PluginsSettings(BaseModel):
 
     @property
     def sections(self) -> dict[str, Any]:
-        """By plugin name, the table that the settings hold for it."""
+        """The tables in the settings, by plugin name."""
         return dict(self.__pydantic_extra__ or {})
 
 
@@ -253,7 +253,7 @@ class Config:
         self._claimed: dict[str, BaseModel] = {}
 
     def plugin(self, name: str, model: type[S]) -> S:
-        """The table `[plugins.<name>]` as `model`, a `Section`; SettingsError when it does not fit."""
+        """The table `[plugins.name]` as `model`, a `Section`. Raises SettingsError if it does not fit."""
         known = self._claimed.get(name)
         if isinstance(known, model):
             return known
@@ -264,7 +264,7 @@ class Config:
 
     @property
     def claimed(self) -> dict[str, BaseModel]:
-        """By plugin name, the sections that plugins asked for."""
+        """The sections that plugins asked for, by plugin name."""
         return dict(self._claimed)
 
     def secrets(self) -> frozenset[Any]:
@@ -294,12 +294,12 @@ def _secrets_in(value: Any) -> Iterator[Any]:
 
 
 def load(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings from the file at `path`, if any, overlaid by `environment`; SettingsError says what is wrong."""
+    """The settings in the file at `path`, if any, overlaid by `environment`. Raises SettingsError if they are wrong."""
     return validated_settings(read_table(path, environment))
 
 
 def validated_settings(table: Mapping[str, Any]) -> Settings:
-    """The settings that a table of `read_table` means; SettingsError says what is wrong."""
+    """The settings for a table of `read_table`. Raises SettingsError if they are wrong."""
     return _validated(Settings, table, prefix=())
 
 

@@ -1,10 +1,9 @@
 """The connections of a server: how many there may be, and how long a client may keep the server waiting.
 
 A connection is either *at work*: the server owes its client something. Or it *waits* for its client: for a request, for
-the next one, or for the client to read what was sent. The server closes a connection that waits longer than `WAIT_S`.
-When all places are taken, it closes the connection that has waited longest, to make room for a new one. Therefore
-neither ten thousand silent connections nor clients that send a byte a second keep out a client that sends its request
-at once.
+the next one, or for the client to read an answer. The server closes a connection that waits longer than `WAIT_S`. When
+all places are taken, it closes the connection that has waited longest, to make room for a new one. Therefore neither
+ten thousand silent connections nor clients that send a byte a second keep out a client that sends its request at once.
 
 Every step takes constant time, with one exception: the search for the longest waiting connection of one address.
 """
@@ -36,7 +35,7 @@ log = structlog.get_logger()
 
 
 def most_connections(wanted: int) -> int:
-    """`wanted`, or fewer where the process may open few files.
+    """`wanted`, or fewer if the process may open only few files.
 
     A process runs up to two servers. Together they leave `RESERVED_DESCRIPTORS` free.
     """
@@ -62,7 +61,8 @@ class Connections:
         self._refusal = refusal
         self._open: dict[asyncio.BaseTransport, _Connection] = {}
         self._of_address: Counter[str] = Counter()
-        self._waiting: dict[_Connection, float] = {}  # the time since when; the longest waiting comes first
+        # The start of each wait; the connection that waits longest comes first.
+        self._waiting: dict[_Connection, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._limit = LogLimit()
 
@@ -93,7 +93,7 @@ class Connections:
             self.end_work(transport)
 
     def enter(self, connection: "_Connection") -> bool:
-        """Admits a new connection, if need be in the place of the longest waiting one; False when none can go."""
+        """Admits a new connection, if necessary in place of the one that waits longest; False if none can be closed."""
         # The limit of the address comes first: a host that has too many connections loses one of its own.
         if not (self._has_room_for(connection.address) and self._has_room()):
             self.refused += 1
@@ -142,7 +142,7 @@ class Connections:
         return len(self._open) < self._most or self._make_room(None)
 
     def _has_room_for(self, address: str) -> bool:
-        """Whether the address has less than its share, or one of its connections could be closed.
+        """Whether the address has fewer connections than its share, or one of its connections could be closed.
 
         The share of another host is half of all. Clients on this host have no share: they all have one address.
         """
@@ -151,7 +151,7 @@ class Connections:
         return self._make_room(address)
 
     def _make_room(self, address: str | None) -> bool:
-        """Closes the longest waiting connection, of `address` only if given; False when none waits."""
+        """Closes the connection that waits longest, of `address` only if given; False if none waits."""
         for connection in self._waiting:
             if address in (None, connection.address):
                 self.cut(connection, "a new connection needs its place")
@@ -179,7 +179,7 @@ class Connections:
                 self.cut(connection, f"the client kept the server waiting for {WAIT_S:g} s")
         self._set_timer()
 
-    def _log(self, event: str, address: str, why: str = "no connection waits that could be closed instead") -> None:
+    def _log(self, event: str, address: str, why: str = "no waiting connection could be closed instead") -> None:
         left_out = self._limit.admit(event, asyncio.get_running_loop().time())
         if left_out is not None:
             log.warning(event, server=self.name, address=address, reason=why, open=len(self._open), left_out=left_out)

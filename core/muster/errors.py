@@ -1,4 +1,4 @@
-"""The errors that a person or a peer can cause; anything else that is raised is a bug and crashes loudly."""
+"""The errors that a person or a peer can cause; any other exception is a bug and ends with a traceback."""
 
 import bisect
 import difflib
@@ -8,7 +8,7 @@ EX_USAGE = 64
 """Exit code for wrong usage and wrong settings (sysexits.h)."""
 
 EX_UNAVAILABLE = 69
-"""Exit code when something that is needed cannot be reached or is taken (sysexits.h)."""
+"""Exit code if a server, port or file that is needed is unavailable (sysexits.h)."""
 
 EX_SOFTWARE = 70
 """Exit code after a bug in muster (sysexits.h). Python's own would be 1, which a verdict uses for WARN."""
@@ -24,23 +24,23 @@ characters take up to 0.1 s."""
 
 
 class MusterError(Exception):
-    """Something that the person at the keyboard can put right; shown as one line, without a traceback."""
+    """An error that the user can fix; shown as one line, without a traceback."""
 
     exit_code = EX_USAGE
 
 
 class SettingsError(MusterError):
-    """The settings are wrong; the message names the key, what was wrong and what would be right."""
+    """The settings are wrong; the message names the key, the problem and a valid value."""
 
 
 class Unavailable(MusterError):
-    """A server, port or file that is needed cannot be had just now."""
+    """A server, port or file that is needed is unavailable now."""
 
     exit_code = EX_UNAVAILABLE
 
 
 class Refused(MusterError):
-    """A request that cannot be carried out as it was put; the message says what would be valid."""
+    """A request that cannot be carried out as given; the message says what would be valid."""
 
 
 class RemoteError(Exception):
@@ -66,7 +66,7 @@ def unknown(what: str, name: str, valid: Iterable[str]) -> str:
 
 
 def ambiguous(what: str, prefix: str, found: Sequence[str], most: int) -> str:
-    """One line that refuses a `prefix` that several ids begin with, and names the first `most` of them."""
+    """One line for a `prefix` that several ids begin with; it names the first `most` of them."""
     more = " and more" if len(found) > most else ""
     return f"several {what}s begin with {prefix!r}: {', '.join(found[:most])}{more}; type more characters"
 

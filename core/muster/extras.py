@@ -18,7 +18,7 @@ PACKAGES = {
     ),
     "torch": ("numpy", "torch"),
 }
-"""The packages of each extra that a command needs, by the names that they are imported by."""
+"""The packages of each extra that a command needs, by their import names."""
 
 
 def require_extras(command: str, *extras: str) -> None:

@@ -52,7 +52,7 @@ def application(
 async def serving(
     app: web.Application, listener: socket.socket, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
-    """Serves an application made by `application` on a listening socket, over TLS if there is `tls`.
+    """Serves an application made by `application` on a listening socket, with TLS if `tls` is given.
 
     The socket is closed at the end.
     """

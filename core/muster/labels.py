@@ -1,4 +1,4 @@
-"""Labels of nodes, as Kubernetes takes them."""
+"""Labels of nodes, in the form that Kubernetes accepts."""
 
 import re
 
@@ -6,7 +6,7 @@ MOST_LABELS = 512
 """Labels of one node. Kubernetes sets no limit. Node feature discovery makes about 200, and 512 fit into a message."""
 
 LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-"""The name part of a label's key, behind the prefix if there is one."""
+"""The name part of a label's key, after the prefix if there is one."""
 
 _LABEL_KEY = re.compile(rf"([A-Za-z0-9.-]{{1,253}}/)?{LABEL_NAME.pattern}")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9._-]{0,63}")

@@ -6,12 +6,12 @@ PERIOD_S = 60.0
 """One line a minute of each kind is enough for a person."""
 
 MOST_KINDS = 1_000
-"""Our kinds are constants in the code. This bounds the kinds that lines of libraries have."""
+"""Our kinds are constants in the code. This limits the kinds of lines from libraries."""
 
 
 @dataclass(slots=True)
 class _Written:
-    """When the last line of a kind was written, and how many lines were left out since."""
+    """The time of the last line of a kind, and the number of lines left out since."""
 
     at: float
     left_out: int = 0
@@ -30,7 +30,7 @@ class LogLimit:
         self._written: dict[str, _Written] = {}
 
     def admit(self, kind: str, now: float) -> int | None:
-        """The number of lines of this kind left out since the last one; None when this one must be left out too."""
+        """The number of lines of this kind left out since the last one; None if this one must be left out, too."""
         last = self._written.get(kind)
         if last is not None and now - last.at < PERIOD_S:
             last.left_out += 1

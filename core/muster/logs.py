@@ -43,9 +43,9 @@ def _kind(record: logging.LogRecord) -> str:
 
 
 def configure(settings: LogSettings, **context: str) -> None:
-    """Sets up structlog for this process; `context` (component, node, …) stands on every line.
+    """Sets up structlog for this process; every line contains `context` (component, node, …).
 
-    What libraries log through the standard library, from warnings upwards, comes out in the same form.
+    Lines that libraries log through the standard library, from warnings upwards, get the same form.
     """
     as_console = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
     shared: list[Processor] = [
@@ -65,7 +65,7 @@ def configure(settings: LogSettings, **context: str) -> None:
 
 
 def _quote_unprintable(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replaces texts with control characters by Python literals: they could command a terminal or fake a line."""
+    """Replaces texts with control characters by Python literals: they could control a terminal or fake a line."""
     return {
         key: repr(value) if isinstance(value, str) and not value.isprintable() else value
         for key, value in event.items()

@@ -47,7 +47,7 @@ Instant = Annotated[
     Field(ge=0, lt=253_402_300_800, allow_inf_nan=False),  # ISO 8601 ends with the year 9999
     BeforeValidator(parse_instant),  # after the bounds: pydantic checks them fast only next to the float
     PlainSerializer(format_instant, return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "format": "date-time"}),  # numbers are for Python and for the database only
+    WithJsonSchema({"type": "string", "format": "date-time"}),  # numbers are for Python and the database only
 ]
 
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400, allow_inf_nan=False)]
@@ -63,17 +63,17 @@ Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A number in a stream of runs, exact in every database and every JSON reader."""
 
 MOST_CHARACTERS = 4096
-"""Length of a text for people. As much is kept of the stderr of a process."""
+"""Maximum length of a text for people. The same length is kept of the stderr of a process."""
 
 MOST_CHARACTERS_OF_A_LABEL = 253
-"""Length of a short text, such as a model, a place or a version."""
+"""Maximum length of a short text, such as a model, a place or a version."""
 
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""Characters that command a terminal, end a program's argument, change the direction of writing or are invisible."""
+"""Characters that control a terminal, end a program's argument, change the direction of writing or are invisible."""
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD for every character that commands a terminal or is invisible."""
+    """The text with U+FFFD for every character that controls a terminal or is invisible."""
     return text if text.isascii() and text.isprintable() else _UNREADABLE.sub("\ufffd", text)
 
 
@@ -100,17 +100,19 @@ Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
 """The name of a finding or metric in policies, dashboards and programs: printable ASCII without spaces."""
 
 MOST_VALUES = 100_000
-"""Values in one JSON object. The largest of a built-in check, the curve of a sweep over sizes, has about a hundred."""
+"""Maximum number of values in one JSON object. The largest of a built-in check, a curve over sizes, has about a
+hundred.
+"""
 
 DEEPEST = 32
-"""Levels of one JSON object."""
+"""Maximum nesting of one JSON object."""
 
 LARGEST_INTEGER = 1 << 63
-"""Databases and other languages do not take larger integers."""
+"""Largest absolute value of an integer; databases and other languages do not take larger ones."""
 
 
 def _plain(value: Json) -> Json:
-    """The value with null for NaN and infinities; ValueError for too many values, levels or bits of an integer."""
+    """The value with null for NaN and infinities. ValueError for too many values, levels or bits of an integer."""
     values, lacks = 0, False
     level: list[JsonValue] = [value]
     for _ in range(DEEPEST):
@@ -138,7 +140,7 @@ PlainJson = Annotated[Json, AfterValidator(_plain)]
 
 
 class Data(BaseModel):
-    """Frozen data that ignores fields it does not know, so that newer peers can say more."""
+    """Frozen data that ignores unknown fields, so that newer peers can add fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -199,7 +201,7 @@ class ServiceState(StrEnum):
 
 
 MOST_DEVICES = 128
-"""The most devices of one node. Sixteen GPUs with seven instances each are 112."""
+"""Maximum number of devices of one node. Sixteen GPUs with seven instances each are 112."""
 
 
 class Device(Data):
@@ -227,7 +229,7 @@ class Topology(Data):
 
 
 MOST_NAMES = 256
-"""The most checks, plugins or programs of one node, and the most metrics of one run."""
+"""Maximum number of checks, plugins or programs of one node, and of metrics of one run."""
 
 
 class Inventory(Data):
@@ -241,10 +243,10 @@ class Inventory(Data):
 
 
 class Finding(Data):
-    """One thing that a check found, with what to do about it.
+    """One problem or remark of a check, with the recommended action.
 
     `code` is `<check>.<what>`, `run.<what>` or `baseline.<what>` and stable: policies and dashboards are keyed by it.
-    `device` is the device index, or None when the finding is about the node.
+    `device` is the device index, or None if the finding is about the node.
     """
 
     code: Code
@@ -272,14 +274,14 @@ Metrics = Annotated[dict[Code, Metric], Field(max_length=MOST_NAMES)]
 """Measured values by name."""
 
 Findings = Annotated[tuple[Finding, ...], Field(max_length=1000)]
-"""The findings of one run; more would only repeat a fault."""
+"""Maximum number of findings of one run; more would only repeat a fault."""
 
 
 class Measurement(Data):
-    """The numbers of one run (`metrics`) and what else judging needs: versions, states, counts by name (`facts`).
+    """The numbers of one run (`metrics`), and other data for judging in `facts`: versions, states, counts by name.
 
-    Reports show two facts to people: `table`, a text as it is, and `curves`, a list of objects with `title`,
-    `x_label`, `y_label` and the lists of numbers `x` and `y`.
+    Reports show two facts to people: `table`, a text as it is, and `curves`, a list of objects with `title`, `x_label`,
+    `y_label` and the lists of numbers `x` and `y`.
     """
 
     metrics: Metrics = {}
@@ -287,7 +289,7 @@ class Measurement(Data):
 
 
 MOST_RANKS = 1 << 20
-"""Ranks of one group: a hundred thousand nodes of eight devices are 800,000."""
+"""Maximum number of ranks of one group: a hundred thousand nodes of eight devices are 800,000."""
 
 
 class RankResult(Data):
@@ -344,5 +346,5 @@ def worst(verdicts: list[Verdict]) -> Verdict:
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
-    """The verdict of a run that measured something and found `findings`; PASS when it found nothing."""
+    """The verdict of a run that measured something, from its findings; PASS without findings."""
     return worst([Verdict.PASS, *(_VERDICT_OF_SEVERITY[finding.severity] for finding in findings)])

@@ -14,7 +14,7 @@ from muster.errors import SettingsError
 from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
-"""The most unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
+"""Maximum number of unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
 
 LONGEST_PAUSE_S = 30.0
 

@@ -5,17 +5,17 @@ from muster.transition import Cause
 
 
 class HealthFinding(Cause):
-    """A finding that stands against a node, with how bad it is and what should be done about it."""
+    """A finding that stands against a node, with its severity and the recommended action."""
 
     severity: Severity
     action: Action = Action.NONE
 
 
 class NodeHealthReport(Data):
-    """How a node was at the instant `at`.
+    """The health of a node at the time `at`.
 
-    `health` is what its checks say. `is_silent` says that its agent has stopped reporting: then nobody knows how the
-    node is. `findings` are those that stand against it, the worst first.
+    `health` is the result of its checks. `is_silent` means that its agent has stopped reporting, so its health is
+    unknown. `findings` are those that stand against it, the worst first.
     """
 
     node: Name

@@ -31,19 +31,19 @@ MOST_PARAMETERS = 64
 MOST_ALTERNATIVES = 8
 
 MOST_CHOICES = 100
-"""Values of one enumeration."""
+"""Maximum number of values of one enumeration."""
 
 MOST_PARTS = 1_000
-"""Alternatives and choices in a whole schema. Many parameters can refer to one large definition."""
+"""Maximum number of alternatives and choices in a whole schema. Many parameters can refer to one large definition."""
 
 LONGEST_VALUE = 100
 LONGEST_DESCRIPTION = 300
-"""In characters."""
+"""Maximum length in characters."""
 
 LARGEST_BOUND = 1 << 64
 
 MOST_CHECKED_ITEMS = 1_000
-"""Items of a given list that are checked here. The node checks all of them."""
+"""Maximum number of items of a given list that are checked here. The node checks all of them."""
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -181,7 +181,7 @@ def _is_short(value: Any) -> bool:
 
 
 def _fault(parameter: Schema, value: Any) -> str | None:
-    """Why a value fits none of the alternatives; None if it fits one. Tells of alternatives of its type, if any."""
+    """Why a value fits none of the alternatives; None if it fits one. It names alternatives of the value's type."""
     kinds = parameter.get("anyOf", [parameter])
     faults = [next(_faults(kind, value), None) for kind in kinds]
     if None in faults:
@@ -280,4 +280,4 @@ _RULES = {
 }
 
 _READ = ("type", "const", "enum", "items", *_RULES)
-"""The keys of an alternative that count. Nothing else of it is copied, however large it is."""
+"""The keys of an alternative that are used. Other keys are not copied, however large they are."""

@@ -1,9 +1,9 @@
-"""Finds plugins by entry point and calls their hooks. A broken plugin never hurts the others.
+"""Finds plugins by entry point and calls their hooks. A broken plugin never affects the others.
 
 pluggy's own multicall stops at the first implementation that raises, and its entry-point loader at the first plugin
 that does not import. Here, every plugin is loaded and every implementation called separately, and failures are kept as
 data. Any exception fails its plugin, including `SystemExit`. Two are passed on: Ctrl-C, and SettingsError, which the
-operator must mend.
+operator must fix.
 """
 
 import asyncio
@@ -88,7 +88,7 @@ class Plugins:
             self._manager.unregister(name=name)
 
     def contribute(self, hook: str, **arguments: Any) -> list[HookAnswer]:
-        """Calls a contribute hook of every plugin in turn; if the first answer counts, until one answers.
+        """Calls a contribute hook of every plugin in turn; for a first-result hook, only until one answers.
 
         A plugin that raises is marked as failed and left out. SettingsError lists all wrong settings.
         """
@@ -110,7 +110,7 @@ class Plugins:
         return answers
 
     async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[HookAnswer]:
-        """Calls a notify hook of all plugins side by side. Each has `timeout_s`, and none can disturb another."""
+        """Calls a notify hook of all plugins concurrently. Each has `timeout_s`, and none can disturb another."""
         async with asyncio.TaskGroup() as calls:
             tasks = [
                 calls.create_task(
@@ -214,7 +214,7 @@ def _refuse_wrong_kind(hook: str, implementation: pluggy.HookImpl) -> None:
 
 
 def _text(error: BaseException) -> str:
-    """The error in one line. An error that is not meant for people is a bug, so its class is named too."""
+    """The error in one line. An error that is not meant for people is a bug, so the line names its class, too."""
     kind = "" if isinstance(error, MusterError) else f"{type(error).__name__}: "
     return " ".join(f"{kind}{error}".split())
 

@@ -32,7 +32,7 @@ class BudgetSettings(Section):
 
 
 class MassEventSettings(Section):
-    """When many nodes report the same fault within minutes: draining pauses until that is over."""
+    """Mass events: if many nodes report the same fault within minutes, draining pauses until the event is over."""
 
     nodes: int = Field(5, ge=2, description="Minimum number of nodes with the same finding")
     share: Share = Field("2%", description="Minimum share of the fleet with the same finding")
@@ -64,7 +64,7 @@ class ReturnSettings(Section):
 
 
 class QuarantineSettings(Section):
-    """Taking nodes out of service, and back."""
+    """Draining nodes and returning them to service."""
 
     mode: Literal["observe", "dry-run", "enforce"] = Field(
         "observe", description="observe: only report; dry-run: show every step; enforce: drain nodes"
@@ -75,7 +75,9 @@ class QuarantineSettings(Section):
     budget: BudgetSettings | None = Field(
         None, description="How many nodes may be out of service at once; required for enforce"
     )
-    mass_event: MassEventSettings = Field(MassEventSettings(), description="When many nodes report the same fault")
+    mass_event: MassEventSettings = Field(
+        MassEventSettings(), description="Mass events: many nodes report the same fault"
+    )
     tests: tuple[AcceptanceTest, ...] = Field(
         (),
         description="Checks to pass before a node is accepted or returns, besides its background checks",

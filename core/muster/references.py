@@ -1,10 +1,10 @@
-"""References: what is expected of measurements, as rows with a source each.
+"""References: the expected values of measurements, as rows with a source each.
 
 Shipped rows are in `references.toml` beside this file; operators write rows of the same form. A row applies to one
 metric of one check if the facts of the measurement meet all conditions in `when` (see `conditions`).
 
-If several rows apply to a metric, an operator's row wins over a shipped one, whatever their conditions. Within
-one origin, the row with the most conditions wins, then the last one.
+If several rows apply to a metric, an operator's row wins over a shipped one, regardless of their conditions. Within one
+origin, the row with the most conditions wins, then the last one.
 
 Example: the shipped row for `tflops_bf16` of `gemm` on an H100 has two conditions and `fail_below = 556`. An operator's
 row without conditions and with `fail_below = 500` replaces it, on every GPU model. A second operator's row with the
@@ -39,7 +39,7 @@ class Origin(StrEnum):
 
 
 _PRECEDENCE = (Origin.SHIPPED, Origin.OPERATOR)
-"""Each origin wins over those in front of it."""
+"""The origins; each wins over those before it."""
 
 
 class ReferenceRow(Data, extra="forbid"):

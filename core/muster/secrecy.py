@@ -9,7 +9,7 @@ HIDDEN = "***"
 
 
 class Masked(str):
-    """A text in place of one that holds a secret: it may be shown, but is not the value of the setting."""
+    """A text in place of a secret: it may be shown, but is not the value of the setting."""
 
 
 _SECRET_KEY = re.compile(
@@ -23,15 +23,16 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 """Keys whose values no list of settings shows. `url` and `key` are not among them: URLs are masked in part, and a key
-alone may be that of a label."""
+alone may be that of a label.
+"""
 
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
 
 def secrets_in(key: str, value: Any) -> Iterator[str]:
-    """The texts in a value that may hold a secret, because of their key or their look.
+    """The texts in a value that may hold a secret, because of their key or their form.
 
-    A text looks so if it contains `@` or `://`, as a URL with a password does, or `{`, as a table that was given as
+    A text may hold a secret if it contains `@` or `://`, like a URL with a password, or `{`, like a table given as
     text.
     """
     match value:
@@ -46,7 +47,7 @@ def secrets_in(key: str, value: Any) -> Iterator[str]:
 
 
 def without_quotes_of(secrets: Iterable[str], message: str) -> str:
-    """The message with every quoted part of a secret hidden. Libraries quote what they cannot read."""
+    """The message with every quoted part of a secret hidden. Libraries quote text that they cannot read."""
 
     def hidden(found: re.Match[str]) -> str:
         quoted = _unquoted(found[0])
@@ -56,9 +57,9 @@ def without_quotes_of(secrets: Iterable[str], message: str) -> str:
 
 
 def without_secrets(value: Any, marked: Collection[Any] = ()) -> Any:
-    """A setting of any shape without secrets; what stands in their place is Masked.
+    """A setting of any shape without secrets; each secret is replaced by a Masked text.
 
-    Hidden are passwords and queries of URLs, the values of keys that are named like a secret, and values in `marked`.
+    It hides passwords and queries of URLs, the values of keys that are named like a secret, and values in `marked`.
     """
     match value:
         case Masked():
@@ -79,7 +80,7 @@ def _at(key: str, value: Any, marked: Collection[Any]) -> Any:
 
 
 def _all_hidden(value: Any) -> Any:
-    """The value with all that it holds hidden, except `true` and `false`, which are no secrets."""
+    """The value with all its content hidden, except `true` and `false`, which are no secrets."""
     match value:
         case dict():
             return {key: _all_hidden(item) for key, item in value.items()}
@@ -92,7 +93,7 @@ def _all_hidden(value: Any) -> Any:
 
 def _url_without_secrets(url: str) -> str:
     scheme, _, rest = url.partition("://")
-    given, at, place = rest.rpartition("@")  # the last one, as a password may hold any character
+    given, at, place = rest.rpartition("@")  # the last @, because a password may contain any character
     user, colon, _ = given.partition(":")
     place, question, _ = place.partition("?")
     shown = f"{user}:{HIDDEN}@" if colon else f"{HIDDEN}@" if at else ""

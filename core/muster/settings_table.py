@@ -1,6 +1,6 @@
-"""Settings before they are checked: what file and environment say, as one table.
+"""The unchecked settings from the file and the environment, as one table.
 
-The environment goes over the file: `MUSTER_HTTP__LISTEN` is the key `listen` of the table `[http]`.
+The environment overrides the file: `MUSTER_HTTP__LISTEN` is the key `listen` of the table `[http]`.
 """
 
 import json
@@ -15,13 +15,15 @@ from muster.errors import SettingsError
 ENVIRONMENT_PREFIX = "MUSTER_"
 
 CLIENT_VARIABLES = frozenset({"MUSTER_CONFIG", "MUSTER_URL", "MUSTER_RUN"})
-"""Not settings: the first two are options of the command line, the last marks the processes of a run."""
+"""Variables that are not settings: the first two are options of the command line, the last marks the processes of a
+run.
+"""
 
 
 def read_table(path: Path | None, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """What the file at `path`, if any, and the environment say; empty when they say nothing.
+    """The settings in the file at `path`, if any, and in the environment; empty if there are none.
 
-    SettingsError when the file cannot be read or is not TOML.
+    Raises SettingsError if the file cannot be read or is not TOML.
     """
     table = {} if path is None else _read(path)
     _overlay(table, environment)

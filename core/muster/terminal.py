@@ -4,8 +4,8 @@ Much of the text comes from nodes and plugins: names of devices, findings, error
 control characters. Therefore this module replaces them, and also characters that are invisible or change the order of
 others. JSON for programs is printed as it is, in ASCII.
 
-On a terminal, states and verdicts have colours: words in capitals such as FAILED, wherever they stand. The colours are
-put in after the control characters have been replaced, so no text of a node can bring its own.
+On a terminal, states and verdicts have colours: words in capitals such as FAILED, anywhere in a line. The colours are
+added after the control characters have been replaced, so no text of a node can bring its own.
 """
 
 import json
@@ -28,7 +28,7 @@ _COLOURS = {
 }
 
 _COLOURED = re.compile(rf"(?<!was )\b({'|'.join(_COLOURS)})\b")
-"""What a lost node `was` has no colour: a green HEALTHY there would reassure."""
+"""The state in which a lost node `was` has no colour: a green HEALTHY there would reassure."""
 
 
 def for_terminal(text: str) -> str:
@@ -39,7 +39,7 @@ def for_terminal(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """The text as `for_terminal` in one line. A text of a node in one line cannot look like a line of ours."""
+    """The text as `for_terminal` in one line, so that a text of a node cannot look like a line of ours."""
     return for_terminal(" ".join(text.split()))
 
 
@@ -52,12 +52,12 @@ def say(text: str = "", *, file: TextIO | None = None, end: str = "\n") -> None:
 
 
 def has_colours(out: TextIO) -> bool:
-    """Whether to print colours to `out`: only to a terminal, and not where NO_COLOR or TERM=dumb forbids it."""
+    """Whether to print colours to `out`: only to a terminal, and not if NO_COLOR or TERM=dumb forbids it."""
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def line_width() -> int | None:
-    """How many characters a line may have: COLUMNS, or the terminal's width; None in a pipe, where nothing is cut."""
+    """Maximum length of a line: COLUMNS, or the terminal's width; None in a pipe, where nothing is cut."""
     if not sys.stdout.isatty() and not os.environ.get("COLUMNS"):
         return None
     return shutil.get_terminal_size().columns
@@ -68,12 +68,12 @@ def _coloured(text: str) -> str:
 
 
 def say_json(data: Any) -> None:
-    """Prints JSON to stdout, in ASCII. Pydantic models may stand anywhere in `data`."""
+    """Prints JSON to stdout, in ASCII. `data` may contain pydantic models."""
     print(json.dumps(data, default=lambda model: model.model_dump(mode="json")), flush=True)  # noqa: T201
 
 
 def say_items(items: Any) -> None:
-    """Prints a whole list as JSON in the form in which the API serves the pages of a list."""
+    """Prints a whole list as JSON in the form that the API uses for the pages of a list."""
     say_json({"items": list(items), "next_cursor": None})
 
 

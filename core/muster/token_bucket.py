@@ -20,7 +20,7 @@ class TokenBucket:
         self._at = float("-inf")
 
     def left(self, now: float) -> float:
-        """The tokens that are left at the time `now`, in seconds; negative while more was spent than there was."""
+        """The tokens that are left at the time `now`, in seconds; negative if more were spent than there were."""
         passed_s, self._at = max(0.0, now - self._at), now
         self._left = min(self._burst, self._left + passed_s * self._per_s)
         return self._left
@@ -30,7 +30,7 @@ class TokenBucket:
         self._left -= tokens
 
     def reserve(self, now: float) -> float:
-        """Takes one token out and returns in how many seconds it is available. A later reservation waits longer."""
+        """Takes one token and returns in how many seconds it is available. A later reservation waits longer."""
         left = self.left(now) - 1
         self._left = left
         return max(0.0, -left / self._per_s)

@@ -15,14 +15,14 @@ from muster.secrecy import Masked
 
 
 def shipped_table(package: str, name: str) -> dict[str, Any]:
-    """What the file `name` in the import package `package` says."""
+    """The content of the file `name` in the import package `package`."""
     return tomllib.loads(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
 
 
 def to_toml(table: Mapping[str, Any]) -> str:
-    """The table as TOML that reads back the same, except for comments where a value cannot be written.
+    """The table as TOML that reads back the same, except for comments in place of values that cannot be written.
 
-    That is None, which TOML lacks, and what is masked: a program would take `***` for the value.
+    These are None, which TOML lacks, and masked values: a program would take `***` for the value.
     """
     return "\n".join(_table(table, ())).strip()
 
@@ -66,5 +66,5 @@ def _value(value: Any) -> str:
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # inf and nan as TOML has them
+        return str(value)  # inf and nan in TOML's form
     return json.dumps(value)

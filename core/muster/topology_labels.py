@@ -1,4 +1,4 @@
-"""The labels that give the place of a node."""
+"""The labels that hold the position of a node."""
 
 from collections.abc import Mapping
 
@@ -40,11 +40,11 @@ KNOWN = {
         "cloud.google.com/gce-topology-host",
     ),
 }
-"""The keys of labels by level. The first key that a node has gives its place."""
+"""The keys of labels by level. The first key that a node has gives its position."""
 
 
 class TopologyLabels(Section):
-    """The labels that give the place of a node, instead of those that muster knows."""
+    """The operator's labels for the position of a node, in place of those that muster knows."""
 
     block: str | None = Field(None, description="Key of the label that holds the block, for example example.com/pod")
     rack: str | None = Field(None, description="Key of the label that holds the rack")
@@ -53,7 +53,7 @@ class TopologyLabels(Section):
 
 
 def topology_of(labels: Mapping[str, str], own: TopologyLabels) -> Topology:
-    """The place of a node by its labels. If the operator names an `own` key for a level, only that key counts."""
+    """The position of a node from its labels. If the operator names an `own` key for a level, only that key counts."""
     keys = {level: known if (key := getattr(own, level)) is None else (key,) for level, known in KNOWN.items()}
     said = {level: [labels[key] for key in keys[level] if labels.get(key)] for level in keys}
     return Topology(**{level: places[0] for level, places in said.items() if places})

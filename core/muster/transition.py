@@ -46,7 +46,7 @@ class Cause(Data):
 
     @classmethod
     def of(cls, finding: Finding, check: str, uuid: str = "") -> Self:
-        """The cause that a finding of `check` is; `uuid` is that of its device."""
+        """The cause for a finding of `check`; `uuid` is that of its device."""
         return cls(
             code=finding.code,
             check=check,
@@ -59,7 +59,7 @@ class Cause(Data):
 
     @property
     def label(self) -> str:
-        """The operators' name of it: `XID 79`, `SXID 12028`, or the code without its check: `ecc_uncorrected`."""
+        """The operators' name of the error: `XID 79`, `SXID 12028`, or the code without its check, such as `slow`."""
         if self.xid is not None:
             return f"XID {self.xid}"
         if self.sxid is not None:
@@ -180,9 +180,9 @@ class ActionOutcome:
 
 
 class Mark(StrEnum):
-    """Who keeps a node from work.
+    """Who keeps work off a node.
 
-    NONE: nobody. OURS: muster. UNDONE: muster's mark is there, but somebody has let work in again. FOREIGN: somebody
+    NONE: nobody. OURS: muster. UNDONE: muster's mark is there, but somebody has uncordoned the node. FOREIGN: somebody
     else.
     """
 
@@ -193,13 +193,13 @@ class Mark(StrEnum):
 
 
 class SchedulerNode(Data):
-    """A node in its scheduler. `transition` is the id in our mark.
+    """The state of a node in its scheduler. `transition` is the id in our mark.
 
-    `incomplete` says that a part of our marks is missing. `detail` is what a person wrote beside a mark of theirs.
-    `leaving` says why the node leaves or restarts as planned: a scale-down, the end of a lease, an announced reboot.
-    `keeps_off` says how somebody keeps work off a node without a cordon, such as by a taint: muster may still cordon
-    it. `is_new` says that the node is kept out from its start until somebody lets it in; its `registration` tells it
-    from an earlier node of the same name.
+    `incomplete` means that a part of our marks is missing. `detail` is the text that a person wrote with their own
+    mark. `leaving` says why the node leaves or restarts as planned: a scale-down, the end of a lease, an announced
+    reboot. `keeps_off` says how somebody keeps work off a node without a cordon, such as by a taint: muster may still
+    cordon it. `is_new` means that the node gets no work from its start until somebody accepts it; its `registration`
+    distinguishes it from an earlier node of the same name.
     """
 
     node: Name

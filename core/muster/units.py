@@ -21,7 +21,7 @@ _SUFFIXES = (
     ("_mhz", "MHz"),
     ("_percent", "%"),
 )
-"""The first suffix that fits counts."""
+"""The first suffix that fits is used."""
 
 
 def unit_of(metric: str | None) -> str:

@@ -1,6 +1,5 @@
-"""The built-in plugins, each a package with a module that an entry point registers, like anybody else's.
+"""The built-in plugins. Each is a package whose module an entry point registers, as for any third-party plugin.
 
-They import only core. `checks`, `schedulers` and `notifiers` hold a package for each plugin; `shared` holds what
-several
-of them need.
+They import only core. `checks`, `schedulers` and `notifiers` hold one package per plugin; `shared` holds the code that
+several plugins need.
 """

@@ -135,7 +135,7 @@ async def test_it_reports_and_ends_in_time_with_nothing_left(started, mosquitto)
             assert agent.end() == 0
             assert time.monotonic() - began < 5
             assert supervisor.recv(100) == b"STOPPING=1"
-            assert not any(process.is_running() for process in family)
+            assert wait_for(lambda: not any(process.is_running() for process in family), "its processes to end")
             await coordinator.heard(NodeTopic.PRESENCE, lambda presence: not presence.online)
 
 

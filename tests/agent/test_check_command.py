@@ -80,7 +80,7 @@ def test_what_a_check_remembers_is_cleared(check_command):
     """In a word; what keeps it from that is said with what to do, and a check that remembers nothing is refused."""
     code, said, problem = check_command("clear", "forgetful")
     assert (code, problem) == (0, "")
-    assert said.startswith("forgetful: from its next run on, nothing counts that happened until now (data_dir: /")
+    assert said.startswith("forgetful: events until now no longer count from its next run on (data_dir: /")
     code, _, problem = check_command("clear", "forgetful")
     assert (code, problem) == (
         69,
@@ -90,7 +90,7 @@ def test_what_a_check_remembers_is_cleared(check_command):
     code, _, problem = check_command("clear", "sized")
     assert (code, problem) == (
         64,
-        "muster: nothing to clear for sized: a finding of its ends when a run no longer has it, at the latest when "
+        "muster: nothing to clear for sized: its findings end when a run no longer has them, at the latest when "
         "the agent has been restarted; checks that can be cleared: forgetful\n",
     )
 

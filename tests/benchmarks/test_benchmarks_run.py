@@ -56,7 +56,12 @@ PARTS = {
 """What the benchmarks are made of."""
 
 
-@pytest.mark.parametrize("name", SMALLEST)
+NEED_TORCH = {"collective", "gemm", "localisation", "overhead", "sweep"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.torch] if name in NEED_TORCH else []) for name in SMALLEST]
+)
 def test_it_runs_and_writes_its_figures(name, tmp_path):
     """A table for people on stdout, JSON for programs in the file, the same figures in both."""
     written = tmp_path / "figures.json"

@@ -8,13 +8,13 @@ from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     Announce,
+    AppendStory,
     Command,
     InventorySeen,
     PresenceSeen,
     ReportSeen,
     SendCommand,
     SweepRequested,
-    Tell,
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import SaveRecord, SaveTransition
@@ -96,7 +96,7 @@ def kinds(commands: list[Command]) -> list[str]:
         match command:
             case SaveRecord() | SaveTransition() | Announce("case"):
                 pass
-            case Tell(entry):
+            case AppendStory(entry):
                 words.append(f"tell {entry.kind}")
             case Announce(kind):
                 words.append(f"announce {kind}")

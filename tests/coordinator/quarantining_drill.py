@@ -8,18 +8,18 @@ from muster.transition import Effect
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
+    AppendStory,
     InventorySeen,
     PresenceSeen,
     ReportSeen,
     SaveNode,
     SendCommand,
     StoreRuns,
-    Tell,
     Ticked,
 )
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    AllTold,
+    AllActorsCalled,
     DispatchTransition,
     SaveRecord,
     SaveTransition,
@@ -163,7 +163,7 @@ class Drill:
         for command in commands:
             self.stored.write(command)
             match command:
-                case Tell(entry):
+                case AppendStory(entry):
                     self.story.append(entry)
                 case SendCommand(node, RunCheck() as order):
                     self.ordered.append((node, order))
@@ -177,4 +177,4 @@ class Drill:
         about = {"node": act.record.transition.node, "transition": act.record.transition.id}
         self.feed(ActionEnded(**about, actor="slurm", effect=Effect.DONE, detail="done"))
         if not act.actors:
-            self.feed(AllTold(**about))
+            self.feed(AllActorsCalled(**about))

@@ -6,7 +6,7 @@ from muster.check import Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import InventorySeen, SendAck, StoreRuns, Tell, Ticked
+from muster_coordinator.model.events import AppendStory, InventorySeen, SendAck, StoreRuns, Ticked
 from muster_coordinator.model.quarantine_events import SaveTransition
 
 
@@ -66,7 +66,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
         "tell service",
     ]
     assert commands[0] == StoreRuns("a", "s", 1, (run(1),), at=1.0)
-    told = [command.entry for command in commands if isinstance(command, Tell)]
+    told = [command.entry for command in commands if isinstance(command, AppendStory)]
     (action,) = (command.record for command in commands if isinstance(command, SaveTransition))
     assert (action.transition.before, action.transition.after) == ("ACCEPTING", "IN_SERVICE")
     assert [(entry.cause, entry.text) for entry in told] == [
@@ -131,7 +131,9 @@ def test_duplicates_and_gaps_are_answered_and_counted() -> None:
 def test_a_failure_is_told_with_its_findings() -> None:
     """The story says what was found, then from what to what, why, because of which findings, and what follows."""
     made = fleet("a")
-    told = [command.entry for command in made.handle(report(run(1, Verdict.FAIL)), 1.0) if isinstance(command, Tell)]
+    told = [
+        command.entry for command in made.handle(report(run(1, Verdict.FAIL)), 1.0) if isinstance(command, AppendStory)
+    ]
     assert [(entry.kind, entry.text, entry.cause) for entry in told] == [
         ("found", "gemm.slow: slow", "r1"),
         ("health", "UNKNOWN to SUSPECT: gemm failed; a second failure confirms it, two passes in a row clear it", "r1"),

@@ -11,13 +11,13 @@ from muster.model import Health, Inventory, Run, ServiceState
 from muster.wire.messages import InventoryReport
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
+    AppendStory,
     BaselineReset,
     Command,
     InventorySeen,
     SaveBaseline,
     SaveNode,
     StoreRuns,
-    Tell,
 )
 from muster_coordinator.model.stored_fleet import StoredFleet
 
@@ -58,7 +58,7 @@ def measured(made: Fleet, value: float = 700.0, slow: float = 500.0) -> list[Com
 def test_an_outlier_degrades_its_node_and_is_told() -> None:
     """Once enough others are there, with the figures in findings, reasons and story, until it is back in line."""
     made = comparing(*NODES)
-    told = [command.entry for command in measured(made) if isinstance(command, Tell)]
+    told = [command.entry for command in measured(made) if isinstance(command, AppendStory)]
     view = made.node("n7", 4.0)
     assert view is not None
     assert (view.health, [finding.code for finding in view.findings]) == (Health.DEGRADED, ["baseline.outlier"])

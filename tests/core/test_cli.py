@@ -52,7 +52,7 @@ def test_plugin_commands_import_no_heavy_library():
 @pytest.mark.usefixtures("live")
 @pytest.mark.parametrize("command", ["baseline", "node", "quarantine", "reference", "sweep"])
 def test_commands_that_ask_a_coordinator_import_nothing_that_only_it_needs(command):
-    """They would take half as long again to start."""
+    """These imports would make the start half as long again."""
     assert not imported_by(command, "--help") & {"alembic", "amqtt", "sqlalchemy"}
 
 
@@ -126,7 +126,7 @@ def test_every_command_has_a_short_option_for_help():
 
 
 def test_common_options_are_the_same_everywhere():
-    """One spelling, one help, one variable: a command that reads settings or asks a coordinator has them all.
+    """A command that reads settings or calls a coordinator has all of them, with the same name, help and variable.
 
     The commands that read references take them from this machine without --url, and say so.
     """
@@ -204,7 +204,7 @@ def test_every_argument_is_named_and_explained():
 
 
 def test_a_command_that_cannot_be_imported_refuses_alone():
-    """A missing extra makes its own command unavailable, with the reason, and no other."""
+    """A missing extra makes only its own command unavailable, with the reason."""
     command = cli._command(EntryPoint("sweep", "module_that_is_not_there:app", cli.GROUP))
     assert "No module named 'module_that_is_not_there'" in command.help
     with pytest.raises(Unavailable, match=r"sweep cannot be loaded: ModuleNotFoundError: .*pip install"):

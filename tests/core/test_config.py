@@ -134,7 +134,7 @@ def test_variables_that_are_not_settings_are_left_alone():
         ("[agent]\nheartbeat_s = 86400", "setting 'agent.heartbeat_s': must be less than or equal to 10"),
         ("[checks.gemm]\ninterval_s = inf", "setting 'checks.gemm.interval_s': must be a finite number"),
         ('data_dir = "~nobody-of-that-name/x"', "setting 'data_dir': has a ~ that stands for no home directory here"),
-        ('[broker]\nurl = "mqtt://u@x"', "holds no user: set broker.username and broker.password_file"),
+        ('[broker]\nurl = "mqtt://u@x"', "must not contain a user: set broker.username and broker.password_file"),
         ('[broker]\nlisten = "0.0.0.0:1883"', "setting 'broker.listen': the embedded broker serves this host only"),
         ('[http]\nlisten = "0.0.0.0:8787"', "which needs a token: set http.token_file"),
         ('[http]\nlisten = "8787"', "setting 'http.listen': '8787' is not host:port, for example 127.0.0.1:8080"),
@@ -174,7 +174,7 @@ def test_a_tilde_stands_for_the_home_directory_in_every_path(settings_file, monk
 
 
 def test_all_that_is_wrong_is_listed(settings_file):
-    """Two mistakes take one look, not two."""
+    """Two mistakes need only one attempt."""
     lines = refusal(settings_file('flet = "x"\nexpected_gpus = -1')).splitlines()
     assert len(lines) == 2
 
@@ -254,7 +254,7 @@ def test_what_is_wrong_in_a_plugins_section_is_named(section, message):
 
 
 def test_sections_that_nobody_asked_for_are_known():
-    """What no plugin claims is left over."""
+    """Tables that no plugin reads are listed."""
     settings = config(paint={}, other={})
     settings.plugin("paint", Colours)
     assert settings.unclaimed() == ["other"]

@@ -78,7 +78,7 @@ def chat(muster, tmp_path):
 
 
 def test_what_is_masked_is_no_value(chat):
-    """It stands in a comment: as a value, `https://***` would be taken for the URL."""
+    """The masked value is in a comment: as a value, `https://***` would be read as the URL."""
     text = chat()
     assert text.count('# url = "https://***"  # holds a secret: put in the whole value') == 3
     assert '# peers = [{at = "http://***", in = "/etc/peers"}]' in text
@@ -174,7 +174,7 @@ ODD = "[plugins.other]\nlimits = [inf, -inf]\nday = 2026-01-31\nat = 2026-01-31T
 
 
 def test_show_keeps_infinities_and_times(muster, tmp_path):
-    """They read back the same; JSON, which lacks them, has texts."""
+    """TOML reads them back; JSON, which lacks them, has texts."""
     path = tmp_path / "muster.toml"
     path.write_text(ODD)
     shown = muster("config", "show", "--config", str(path))
@@ -209,7 +209,7 @@ def test_check_lists_all_that_is_wrong(muster, tmp_path):
     done = muster("config", "check", "--config", str(path))
     assert (done.returncode, done.stdout) == (64, "")
     for problem in (
-        "setting 'broker.ca_file': there is no file /nowhere",
+        "setting 'broker.ca_file': cannot read /nowhere",
         "unknown check 'checks.gem'; did you mean 'checks.gemm'?",
         "unknown parameter of gemm 'no_such_param'",
     ):
@@ -258,7 +258,7 @@ def test_toml_reads_back_the_same(table):
 
 
 def test_toml_has_no_null():
-    """What is not set stands there as a comment."""
+    """A value that is not set is a comment."""
     assert to_toml({"a": None}) == "# a is not set"
 
 
@@ -306,4 +306,4 @@ def test_check_refuses_what_a_part_refuses(muster, a_part):
     )
     assert (done.returncode, done.stdout) == (64, "")
     assert "fleet: not this one" in done.stderr
-    assert "there is no file /nowhere" in done.stderr
+    assert "cannot read /nowhere" in done.stderr

@@ -91,7 +91,7 @@ def error_of(loaded: plugins.Plugins, name: str) -> str:
     ],
 )
 def test_a_broken_plugin_fails_alone(entry_point, source, error):
-    """Whatever a plugin does wrong is kept in one line; the others load and keep their checks."""
+    """Every error of a plugin is kept in one line; the other plugins load and keep their checks."""
     loaded = plugins.load(config(), [entry_point("bad", source), entry_point("fine", GOOD)])
     assert list(plugins.collect_checks(loaded)) == ["good"]
     assert state(loaded) == {"bad": "failed", "fine": "loaded"}
@@ -107,7 +107,7 @@ def test_ctrl_c_is_not_a_plugins_failure(entry_point):
 
 
 def test_a_plugin_that_failed_is_asked_no_more(entry_point):
-    """After its first failure a plugin contributes nothing."""
+    """After its first failure, a plugin is not called again."""
     source = "@hookimpl\ndef muster_configure(config): raise OSError"
     loaded = plugins.load(config(), [entry_point("bad", f"{GOOD}\n{source}")])
     assert plugins.collect_checks(loaded) == {}
@@ -129,7 +129,7 @@ def test_infos_name_the_checks_and_the_distribution():
 
 
 def test_a_check_name_that_is_taken_fails_the_plugin_that_comes_second(entry_point):
-    """Two checks of one name are never silently one."""
+    """Two checks of the same name are never merged silently."""
     loaded = plugins.load(config(), [entry_point("one", GOOD), entry_point("two", GOOD)])
     assert list(plugins.collect_checks(loaded)) == ["good"]
     assert state(loaded) == {"one": "failed", "two": "loaded"}
@@ -150,7 +150,7 @@ def test_a_disabled_plugin_is_not_imported(entry_point):
 
 
 def test_names_that_no_plugin_has_are_refused(entry_point):
-    """A typo in `disabled` or in a table's name is told, each with the nearest name."""
+    """An unknown name in `disabled` or of a table is an error with the nearest name."""
     with pytest.raises(SettingsError) as caught:
         plugins.load(config(disabled=["fin"], fine2={}), [entry_point("fine", GOOD)])
     assert str(caught.value).splitlines() == [

@@ -46,12 +46,12 @@ SHIPPED_FOR_H100 = row(when={"gpu_model": "H100"}, fail_below=2, origin="shipped
 
 @pytest.mark.parametrize("rows", [(ANYWHERE, SHIPPED_FOR_H100), (SHIPPED_FOR_H100, ANYWHERE)])
 def test_an_operators_row_goes_before_a_shipped_one(rows):
-    """However many conditions the shipped one has, and wherever it stands."""
+    """The number of conditions and the position of the shipped row do not matter."""
     assert applicable(rows, "gemm", {"gpu_model": "H100"}) == {"tflops": ANYWHERE}
 
 
 def test_where_no_operators_row_fits_the_shipped_one_applies():
-    """An operator's row for other facts takes nothing away."""
+    """An operator's row for other facts changes nothing."""
     assert applicable([ON_H100_BF16, SHIPPED_FOR_H100], "gemm", {"gpu_model": "H100"}) == {"tflops": SHIPPED_FOR_H100}
 
 
@@ -101,7 +101,7 @@ def test_an_explanation_of_equals():
 
 @pytest.mark.parametrize("facts", [{}, {"gpu_model": "H100"}, {"gpu_model": "H100", "dtype": "bf16"}])
 def test_an_explanation_names_the_row_that_applies(facts):
-    """Explaining never says anything else than judging does."""
+    """An explanation always agrees with the judgement."""
     rows = [SHIPPED_FOR_H100, ON_H100, ON_H100_BF16, row(fail_below=1, origin="shipped")]
     applies = {metric: items[0].reference for metric, items in explain(rows, "gemm", facts).items() if items[0].applies}
     assert applies == applicable(rows, "gemm", facts)
@@ -164,7 +164,7 @@ BOUNDS = row(fail_below=10, warn_below=20, warn_above=80, fail_above=90, unit="T
     ],
 )
 def test_a_value_against_its_bounds(value, severity, words):
-    """A bound itself is still good; the graver bound is told; the finding names value, bound and source."""
+    """A value equal to a bound is good; the graver bound decides; the finding names value, bound and source."""
     findings = judge_value(value, BOUNDS, code="gemm.slow", device=3)
     assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
     for finding in findings:
@@ -201,7 +201,7 @@ def test_shipped_rows_name_their_source_and_hold_nothing_unknown():
     ],
 )
 def test_a_row_that_judges_nothing_is_found_out(check, metric, words):
-    """A check says what it has judged, shipped rows say more; of one that says nothing nobody knows before it runs."""
+    """A check lists its judged metrics, and shipped rows may add some; without a list, any metric is possible."""
     row = Reference(check=check, metric=metric, fail_below=1.0, source="x")
     reason = pointless(row, {"gemm": ("tflops", "tflops_bf16"), "nvml": ("ecc",), "script.nhc": ()})
     assert reason is None if words is None else words in (reason or "")

@@ -43,12 +43,12 @@ GKE = {
     ids=["none", "GKE", "ours go first", "generic", "Topograph", "Topograph before version 1", "nothing said"],
 )
 def test_known_labels_place_a_node(labels, topology):
-    """Whoever has set them."""
+    """The labels count, whoever has set them."""
     assert topology_of(labels, TopologyLabels()) == topology
 
 
 def test_an_operators_own_label_stands_for_its_level():
-    """The known ones of that level count no more, also where a node lacks it; other levels keep theirs."""
+    """The known labels of that level no longer count, even if a node lacks the operator's; other levels keep theirs."""
     own = TopologyLabels(rack="example.com/rack")
     assert topology_of({**GKE, "example.com/rack": "r1"}, own) == Topology(block="b7", rack="r1", host="h9")
     assert topology_of(GKE, own) == Topology(block="b7", host="h9")

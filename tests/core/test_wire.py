@@ -233,7 +233,7 @@ def presence(**changes: object) -> bytes:
         (presence(schema=2), "unknown_version", "schema 2, this is 1"),
         (presence(schema=2, online="maybe"), "unknown_version", "schema 2, this is 1"),
         (presence(schema="one"), "malformed", "schema: "),
-        (presence(version="x" * codec.MAX_MESSAGE_BYTES), "oversized", "at most 1048576 are taken"),
+        (presence(version="x" * codec.MAX_MESSAGE_BYTES), "oversized", "at most 1048576 are accepted"),
         (presence(node="n2"), "wrong_node", "'n2' published as 'n1'"),
         (presence(node="n/1"), "malformed", "node: "),
     ],

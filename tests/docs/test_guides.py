@@ -28,6 +28,7 @@ from muster_plugins.checks.script.output import read_output
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NEEDS_TORCH = re.compile(r"\b(gemm|collective|training|memory)\b")
 RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)
 
@@ -156,7 +157,9 @@ def place(tmp_path_factory) -> Iterator[Place]:
         yield Place(directory, listening["api"], sweep, run["id"])
 
 
-@pytest.mark.parametrize("line", to_run())
+@pytest.mark.parametrize(
+    "line", [pytest.param(line, marks=[pytest.mark.torch] if NEEDS_TORCH.search(line) else []) for line in to_run()]
+)
 def test_line_can_be_run(place, line):
     """It ends with the exit code that its document promises, and without a traceback."""
     done = place.run(line)

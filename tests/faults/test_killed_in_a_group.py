@@ -55,6 +55,7 @@ def test_the_process_of_a_rank_is_killed(fleet, book, eventually, victim):
     check_all_is_well(fleet, book, eventually, *MEMBERS)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("victim", [1, 0], ids=["rank", "rank 0"])
 def test_the_process_of_a_rank_is_killed_in_a_real_collective(fleet, eventually, victim):
     """The other ranks of gloo fail within a moment of it; still only the one that was killed is blamed."""

@@ -60,6 +60,7 @@ def found(run):
     return [(finding["code"], finding["severity"]) for finding in run["findings"]]
 
 
+@pytest.mark.torch
 def test_nodes_without_the_library_stay_in_service(accepted, desk, tmp_path, eventually):
     """Each check that could ask no GPU says so once, as UNKNOWN; the policy requires nothing and no actor is called."""
     for node in NODES:

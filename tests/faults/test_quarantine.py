@@ -171,6 +171,7 @@ def test_whenever_the_coordinator_is_killed_the_node_goes_out_once(quarantine, d
     assert desk.book("called", node, "CORDONED") == called
 
 
+@pytest.mark.torch
 def test_a_node_whose_fault_is_gone_is_tested_and_comes_back(quarantine, desk, eventually):
     """Its story tells each step, in order, and the scheduler did what had to be done once."""
     spoil(quarantine, "n5")

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from muster_plugins.checks.collective.operations import Desk, Exercise
+from muster_plugins.checks.collective.operations import MessageBuffers, PreparedCollective
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.gemm import product as gemm_product
 from muster_plugins.checks.gemm.formats import FORMATS, why_not
@@ -73,9 +73,9 @@ def flipped_bit() -> Any:
 
 def large_message(gib: str) -> Any:
     """A message of more elements than 32 bits count: what is found wrong in it, before and after one is, and memory."""
-    desk = Desk(everyone(0, 1), (int(gib) << 30) // 4, PLACE.torch_name)
+    desk = MessageBuffers(everyone(0, 1), (int(gib) << 30) // 4, PLACE.torch_name)
     buffer = desk.buffer(desk.elements)
-    exercise = Exercise(buffer, [desk.pattern(0)], buffer, [desk.total()], lambda: None)
+    exercise = PreparedCollective(buffer, [desk.pattern(0)], buffer, [desk.total()], lambda: None)
     exercise.refill()
     before = int(exercise.wrong())
     buffer[-2] += 1

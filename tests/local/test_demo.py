@@ -10,6 +10,8 @@ from muster_coordinator.local.demo import DEADLINE_S
 from muster_coordinator.local.demo_plan import LEAST_NODES_WITH_FAULTS
 from muster_coordinator.model.sweep_records import SweepRecord
 
+pytestmark = pytest.mark.torch
+
 
 def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_path):
     """With exit code 0, and with what it found as JSON; nothing of it is left."""

@@ -145,18 +145,18 @@ def disturb(rank: int, corrupt: dict[str, Any] | None = None, late: dict[str, An
     """Puts a fault of one rank under the collectives: an element of what it sends is flipped, or it is late."""
     if (corrupt or late or {}).get("rank") != rank:
         return
-    from muster_plugins.checks.collective.operations import Exercise  # noqa: PLC0415  only some tests need it
+    from muster_plugins.checks.collective.operations import PreparedCollective  # noqa: PLC0415  only some tests need it
 
-    refill = Exercise.refill
+    refill = PreparedCollective.refill
 
-    def disturbed(exercise: Exercise) -> None:
+    def disturbed(exercise: PreparedCollective) -> None:
         refill(exercise)
         if corrupt:
             exercise.sent.view(-1)[0] += 1
         if late:
             time.sleep(late["seconds"])
 
-    setattr(Exercise, "refill", disturbed)  # noqa: B010  in this process only, which ends with the run
+    setattr(PreparedCollective, "refill", disturbed)  # noqa: B010  in this process only, which ends with the run
 
 
 def stray() -> None:

@@ -46,7 +46,7 @@ def collective(**params):
 
 
 @pytest.fixture(scope="module")
-def two_nodes(job, simulated):
+def two_nodes(job, simulated, with_torch):
     """A small message, then a sweep with the profile of A4, over a node with two devices and one with one."""
     steps = [
         collective(size_bytes="1M", iterations=3),
@@ -190,7 +190,7 @@ def test_a_node_that_is_dead_is_named_within_the_deadline(command, simulated, fr
         MASTER_PORT=str(free_port()),
     )
     assert ended.code == 69
-    assert "did not come within 1 s: 1" in ended.err
+    assert "did not connect within 1 s: 1" in ended.err
 
 
 def test_every_check_has_a_deadline(checks):

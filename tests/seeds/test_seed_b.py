@@ -6,7 +6,6 @@ judged, not measured. That runs lie within 5 % of each other and that devices ar
 
 import pickle
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -15,8 +14,6 @@ from muster_agent.acceptance.job import detect
 from muster_plugins.checks.collective.check import GroupParams
 from muster_plugins.checks.training.task import TaskParams, planned
 from muster_plugins.shared.nccl.environment import profiles
-
-DICE = np.random.default_rng(7)
 
 TINY = {"batch_size": 2, "warmup": 1, "iterations": 4}
 
@@ -33,17 +30,19 @@ TOGETHER = {"section": "TRAIN", "check": "training_ddp", "params": {"warmup": 2,
 ALL_REDUCE = {"section": "COLLECTIVE", "check": "collective", "params": {"size_bytes": "64K", "iterations": 3}}
 
 
-def images(*shape):
-    return DICE.integers(256, size=shape, dtype=np.uint8)
-
-
 def idx(array):
     return bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape) + array.tobytes()
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory):
+def data(tmp_path_factory, with_torch):
     """A few images of each data set, in the files in which it is published."""
+    import numpy as np  # noqa: PLC0415  comes with torch, which may be missing
+
+    def images(*shape):
+        return generator.integers(256, size=shape, dtype=np.uint8)
+
+    generator = np.random.default_rng(7)
     root = tmp_path_factory.mktemp("data")
     fashion, ten, hundred = (root / name for name in ("fashion_mnist", "cifar-10-batches-py", "cifar-100-python"))
     classes = [root / "imagenet" / "train" / wordnet_id for wordnet_id in ("n01440764", "n01443537")]
@@ -68,7 +67,7 @@ def trained(command, data, simulated):
 
 
 @pytest.fixture(scope="module")
-def mixed(job, simulated):
+def mixed(job, simulated, with_torch):
     """A training and an all-reduce over a node with two devices and one without any."""
     return job([TOGETHER, ALL_REDUCE], [{"plugins": simulated(2)}, {"plugins": {"disabled": ["nvml"]}}])
 

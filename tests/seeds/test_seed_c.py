@@ -23,7 +23,7 @@ def written(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def accepted(command, simulated, written):
+def accepted(command, simulated, written, with_torch):
     """The quick suite on a node with two devices."""
     reports = ("--report-dir", str(written), "--report-name", "monday")
     return command("check", "run", "--suite", "quick", "--verbose", *reports, settings={"plugins": simulated(2)})
@@ -38,7 +38,7 @@ def runs(accepted, written):
 
 
 @pytest.fixture(scope="module")
-def broken(command, simulated):
+def broken(command, simulated, with_torch):
     """Two checks on a node whose second device gives a wrong element now and then."""
     faulty = {"plugins": simulated(2, {"kind": "corrupt", "device": 1})}
     return command("check", "run", "gemm", "collective", "--quick", "--json", settings=faulty)
@@ -165,6 +165,7 @@ def test_every_device_learns(runs):
 WITHOUT_GPUS = {"plugins": {"disabled": ["nvml"]}}
 
 
+@pytest.mark.torch
 def test_no_gpu_where_none_is_expected_is_skipped(command):
     """It succeeds, but nobody can take it for a pass."""
     ended = command("check", "run", "gemm", "--json", settings=WITHOUT_GPUS)
@@ -172,6 +173,7 @@ def test_no_gpu_where_none_is_expected_is_skipped(command):
     assert [run["verdict"] for run in ended.document["items"]] == ["SKIPPED"]
 
 
+@pytest.mark.torch
 def test_fewer_gpus_than_expected_fail(command, simulated):
     """Here there are two of eight, of which one can no longer be asked."""
     fewer = {"plugins": simulated(2, {"kind": "missing", "device": 1})}
@@ -180,6 +182,7 @@ def test_fewer_gpus_than_expected_fail(command, simulated):
     assert "gemm.devices_missing" in [finding["code"] for finding in ended.runs("gemm")[0]["findings"]]
 
 
+@pytest.mark.torch
 def test_gpus_that_cannot_be_asked_do_not_pass(command):
     """Without a driver nobody knows whether one of the eight is there: UNKNOWN, which is no success either."""
     ended = command("check", "run", "gemm", "--expect-gpus", "8", "--json", settings=WITHOUT_GPUS)
@@ -194,6 +197,7 @@ def test_what_the_tool_lacks_is_there(checks, runs):
     assert set(checks["nccl_tests"].judged) < set(checks["collective"].judged)
 
 
+@pytest.mark.torch
 def test_an_operator_says_what_each_model_of_gpu_must_reach(command, simulated, tmp_path):
     """A reference of their own goes before those that come with muster."""
     references = tmp_path / "references.toml"

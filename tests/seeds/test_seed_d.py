@@ -71,7 +71,7 @@ def cluster(start, free_port, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def one_host(job):
+def one_host(job, with_torch):
     """A collective between two nodes that say that they are two, and are processes on this host."""
     step = {"section": "COLLECTIVE", "check": "collective", "params": {"size_bytes": 4096, "device": "cpu"}}
     return job([step], [{"plugins": QUIET}] * 2)
@@ -162,4 +162,4 @@ def test_nobody_waits_without_end_for_a_node_that_does_not_come(command, free_po
         MASTER_PORT=str(free_port()),
     )
     assert ended.code == 69
-    assert "did not come within 1 s: 1, 2" in ended.err
+    assert "did not connect within 1 s: 1, 2" in ended.err

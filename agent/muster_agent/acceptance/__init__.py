@@ -2,7 +2,7 @@
 
 A suite is a list of steps, and a step is a check with parameters. On one node the steps run one after the other. In a
 job (under torchrun, srun or a Kubernetes operator), the process with rank 0 leads: over one TCP port it tells all
-members which step is next, collects what they found, and reports.
+members the next step, collects their runs, and reports.
 
 Start with `procedure.py`.
 """

@@ -1,7 +1,7 @@
-"""The messages between the processes of a job: JSON, one object to a line, over one TCP connection for each process.
+"""The messages between the processes of a job: JSON, one object per line, over one TCP connection for each process.
 
-The leader names a step of the suite by its number. Every process reads the suite itself, so nothing from the network
-decides what is run. A digest shows that all processes have the same suite.
+The leader names a step of the suite by its number. Every process reads the suite itself, so the network never decides
+which check runs. A digest shows that all processes have the same suite.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class RanksWaiting(Data):
 
 
 class StepDone(Data):
-    """The run of a step."""
+    """The result of a step."""
 
     kind: Literal["done"] = "done"
     step: int
@@ -131,7 +131,7 @@ class JobConnection:
         try:
             line = await self._reader.readline()
             return _MESSAGE.validate_json(line) if line else None
-        except (OSError, ValueError):  # a line that is too long or no valid message raises ValueError
+        except (OSError, ValueError):  # ValueError: the line is too long, or not a valid message
             return None
 
     async def close(self) -> None:

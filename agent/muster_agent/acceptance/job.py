@@ -8,7 +8,7 @@ from muster.addresses import possible_host
 from muster.errors import Refused
 
 DERIVED_PORTS = (20_000, 10_000)
-"""The first port and the number of ports to choose from if the environment names none for muster.
+"""The first port and the number of ports to choose from, if the environment names no port for muster.
 
 They lie below the ports that Linux gives to connections, so that no connection of another program holds one.
 """
@@ -52,9 +52,9 @@ def detect(environment: Mapping[str, str]) -> Job | None:
 
 def _hold_together(job: Job) -> None:
     if not 0 <= job.rank < job.size:
-        raise Refused(f"rank {job.rank} is none of a job of {job.size} processes")
+        raise Refused(f"rank {job.rank} does not exist in a job of {job.size} processes")
     if not 0 <= job.local_rank < job.local_size:
-        raise Refused(f"local rank {job.local_rank} is none of the {job.local_size} processes on this node")
+        raise Refused(f"local rank {job.local_rank} does not exist among the {job.local_size} processes on this node")
     if not 0 < job.port <= _LAST_PORT:
         raise Refused(f"MASTER_PORT gives port {job.port}, which is not between 1 and {_LAST_PORT}")
     try:
@@ -110,7 +110,7 @@ def first_host(nodes: str) -> str:
     """The first host of Slurm's list. Example: gpu03 for `gpu[03-07,9],login`."""
     found = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", nodes)
     if found is None:
-        raise Refused(f"SLURM_NODELIST {nodes!r} is no list of hosts")
+        raise Refused(f"SLURM_NODELIST {nodes!r} is not a list of hosts")
     return "".join(part or "" for part in found.groups())
 
 
@@ -124,7 +124,7 @@ def tasks_on_node(tasks: str, node: int) -> int:
                 return int(count)
     except ValueError:
         pass
-    raise Refused(f"SLURM_TASKS_PER_NODE {tasks!r} does not tell how many tasks the node has")
+    raise Refused(f"SLURM_TASKS_PER_NODE {tasks!r} does not say how many tasks the node has")
 
 
 def _text(environment: Mapping[str, str], name: str) -> str:
@@ -139,5 +139,5 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
         return default
     value = _text(environment, name)
     if not value.isascii() or not value.isdigit():
-        raise Refused(f"{name} is {value!r}, which is no number; see --alone to leave the job out of account")
+        raise Refused(f"{name} is {value!r}, which is not a number; see --alone to ignore the job")
     return int(value)

@@ -24,11 +24,11 @@ def junit(report: AcceptanceReport) -> str:
         suite = SubElement(root, "testsuite", {"name": section, "tests": str(len(runs)), **counts})
         suite.set("timestamp", format_instant(report.started_at))
         suite.set("time", f"{sum(step.duration_s for step in steps):.3f}")
-        told: Counter[tuple[str, str]] = Counter()
+        times: Counter[tuple[str, str]] = Counter()
         for step in steps:
             for run in step.runs:
-                told[step.check, run.node] += 1
-                _add_case(suite, step, run, told[step.check, run.node])
+                times[step.check, run.node] += 1
+                _add_case(suite, step, run, times[step.check, run.node])
     return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 

@@ -92,7 +92,7 @@ class JobLeader:
                 await self._complete.wait()
         except TimeoutError:
             missing = _listed([rank for rank in range(self._size) if rank not in self._members])
-            reason = f"of {self._size} processes, these ranks did not come within {within_s:g} s: {missing}"
+            reason = f"of {self._size} processes, these ranks did not connect within {within_s:g} s: {missing}"
             raise Unavailable(reason) from None
         self._stop_listening()
         hellos = [member.hello for _, member in sorted(self._members.items())]
@@ -111,7 +111,7 @@ class JobLeader:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether steps can go on: groups meet at this host, so this host's own member must be left."""
+        """Whether steps can go on. Groups meet at this host, so this host's own member must still be connected."""
         return 0 in self._members
 
     def take_listener(self, step: int) -> socket.socket | None:
@@ -123,7 +123,7 @@ class JobLeader:
         self._tell_all(EndJob(verdict=verdict))
 
     async def close(self) -> None:
-        """Closes all connections. A member that was not told the end reports an error."""
+        """Closes all connections. A member that has not heard the end of the job reports an error."""
         self._stop_listening()
         for member in self._members.values():
             await member.connection.close()
@@ -138,7 +138,7 @@ class JobLeader:
             self._server.close()
 
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Admits a process that introduces itself, unless its rank is not of this job or is taken."""
+        """Admits a process that introduces itself, unless its rank does not exist in this job or is taken."""
         connection = JobConnection(reader, writer)
         hello: Message | None = None
         with contextlib.suppress(TimeoutError):
@@ -199,7 +199,7 @@ class JobLeader:
         return await asyncio.gather(*(self._answer(member, step) for member in members))
 
     async def _answer(self, member: _JobProcess, step: int) -> Message | None:
-        """The member's next message; None if it is lost, and then the others are told to end the step."""
+        """The member's next message; None if it is lost, in which case the others are told to end the step."""
         answer = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._steps[step].timeout_s + GRACE_S):

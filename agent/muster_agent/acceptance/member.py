@@ -1,4 +1,4 @@
-"""A member of a job, which every process is: it does what the leader says and reports the runs."""
+"""A member of a job. Every process is one: it carries out the leader's steps and reports the runs."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,6 @@ from socket import socket
 
 from muster.errors import Unavailable
 from muster.model import Run
-from muster_agent.acceptance.bench import Bench
 from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
     AbortStep,
@@ -21,6 +20,7 @@ from muster_agent.acceptance.exchange import (
     StepDone,
 )
 from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.selection import SelectedCheck
 from muster_agent.decide.orders import RankPlace
 
@@ -34,12 +34,12 @@ class JobMember:
         self,
         job: Job,
         steps: Sequence[SelectedCheck],
-        bench: Bench,
+        local_runner: LocalRunner,
         take_listener: Callable[[int], socket | None] = lambda _step: None,
     ) -> None:
         self._job = job
         self._steps = steps
-        self._bench = bench
+        self._local_runner = local_runner
         self._take_listener = take_listener
 
     async def follow(self, address: str, digest: str, within_s: float) -> EndJob:
@@ -50,13 +50,13 @@ class JobMember:
             while True:
                 match await self._leader.receive():
                     case MeasureStep(step=step):
-                        self._leader.send(StepDone(step=step, run=await self._bench.run(self._steps[step])))
+                        self._leader.send(StepDone(step=step, run=await self._local_runner.run(self._steps[step])))
                     case JoinStep() as join:
                         self._leader.send(StepDone(step=join.step, run=await self._take_part(join)))
                     case EndJob() as end:
                         return end
                     case None:
-                        raise Unavailable("the process with rank 0 has gone before the end")
+                        raise Unavailable("the process with rank 0 ended before the job was done")
         finally:
             await self._leader.close()
 
@@ -65,11 +65,11 @@ class JobMember:
         job = self._job
         return MemberHello(
             rank=job.rank,
-            node=self._bench.node,
+            node=self._local_runner.node,
             local_rank=job.local_rank,
             local_size=job.local_size,
-            ranks=self._bench.ranks if job.local_size == 1 else 1,
-            inventory=self._bench.inventory,
+            ranks=self._local_runner.ranks if job.local_size == 1 else 1,
+            inventory=self._local_runner.inventory,
             suite=digest,
         )
 
@@ -77,7 +77,7 @@ class JobMember:
         """Runs the ranks of a group step, and lets them pass the rendezvous or ends them as the leader says."""
         async with asyncio.TaskGroup() as tasks:
             obeying = tasks.create_task(self._obey(), name="leader")
-            run = await self._bench.run_in_group(
+            run = await self._local_runner.run_in_group(
                 self._steps[join.step],
                 join.group,
                 _places(join),
@@ -91,11 +91,11 @@ class JobMember:
         while True:
             match await self._leader.receive():
                 case PassRendezvous():
-                    self._bench.go()
+                    self._local_runner.go()
                 case AbortStep(reason=reason):
-                    self._bench.stop(reason)
+                    self._local_runner.stop(reason)
                 case None:
-                    self._bench.stop("the process with rank 0 has gone")
+                    self._local_runner.stop("the process with rank 0 has ended")
                     return
 
 

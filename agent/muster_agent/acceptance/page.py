@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no script, no font, no network."""
+"""A report as one HTML file without other files: no script, no font, no network."""
 
 from importlib import resources
 

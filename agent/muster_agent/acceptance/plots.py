@@ -1,7 +1,7 @@
-"""Computes the drawings of a report's page. Pure.
+"""Computes the plots of a report's page. Pure.
 
-Bars compare the devices of a node. Curves are what a check puts into its facts as `curves`: each with `title`,
-`x_label`, `y_label`, and the lists `x` and `y` of the same length.
+Bars compare the devices of a node. A check puts curves into its facts as `curves`: each with `title`, `x_label`,
+`y_label`, and the lists `x` and `y` of the same length.
 """
 
 import math
@@ -14,12 +14,12 @@ from muster.model import Data, Run
 from muster.units import metric_text, unit_of
 
 WIDTH, HEIGHT = 640, 200
-"""Size of a curve's drawing, in its own units."""
+"""Size of a curve's plot, in its own units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One device. `share` is of the longest bar, in per cent."""
+    """One device. `share` is relative to the longest bar, in per cent."""
 
     label: str
     text: str
@@ -35,7 +35,7 @@ class Bars:
 
 
 class Curve(Data):
-    """A curve as a check gives it. x is drawn on a logarithmic scale when it spans more than two decades."""
+    """A curve of a check. Its x axis is logarithmic if it spans more than two decades."""
 
     title: str
     x_label: str
@@ -45,19 +45,19 @@ class Curve(Data):
 
     @property
     def points(self) -> str:
-        """The curve as SVG wants the points of a line; y begins at 0."""
+        """The curve as the points of an SVG line; y begins at 0."""
         across = _scaled(self.x, WIDTH)
         down = [HEIGHT * (1 - max(y, 0.0) / self._top) for y in self.y]
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
 
     @property
     def x_ends(self) -> tuple[str, str]:
-        """Smallest and largest x, for people."""
+        """Smallest and largest x, as text."""
         return metric_text(min(self.x)), metric_text(max(self.x))
 
     @property
     def y_ticks(self) -> list[tuple[float, str]]:
-        """Lines across the drawing at 0, half way and the largest y: where each stands, and its value."""
+        """Grid lines at 0, half way and the largest y: the position of each, and its value."""
         return [(HEIGHT * (1 - share), metric_text(share * self._top)) for share in (0.0, 0.5, 1.0)]
 
     @property
@@ -81,7 +81,7 @@ def bars(run: Run) -> list[Bars]:
 
 
 def curves(run: Run) -> list[Curve]:
-    """The curves in the facts of `run`; what is none, or does not fit, is left out."""
+    """The curves in the facts of `run`; values that are not valid curves are left out."""
     given = run.facts.get("curves")
     return [curve for one in (given if isinstance(given, list) else []) if (curve := _curve(one))]
 

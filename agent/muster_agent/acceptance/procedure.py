@@ -8,10 +8,10 @@ from typing import Protocol
 
 from muster.errors import MusterError
 from muster.model import Inventory, Run, Verdict
-from muster_agent.acceptance.bench import Bench
 from muster_agent.acceptance.exchange import EndJob
 from muster_agent.acceptance.job import Job
 from muster_agent.acceptance.leader import JobLeader
+from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.member import JobMember
 from muster_agent.acceptance.report import AcceptanceReport, StepReport, report, step_report
 from muster_agent.acceptance.suites import SuitePlan, SuiteStep
@@ -36,55 +36,55 @@ class StepRunner(Protocol):
         """The runs of the step with this number."""
 
 
-class SingleMachine:
+class SingleNode:
     """Runs every step on this node alone."""
 
     can_go_on = True
 
-    def __init__(self, bench: Bench, steps: Sequence[SuiteStep]) -> None:
-        self.nodes = {bench.node: bench.inventory}
-        self._bench = bench
+    def __init__(self, local_runner: LocalRunner, steps: Sequence[SuiteStep]) -> None:
+        self.nodes = {local_runner.node: local_runner.inventory}
+        self._local_runner = local_runner
         self._steps = steps
 
     async def carry_out(self, step: int) -> list[Run]:
-        return [await self._bench.run(self._steps[step].selected)]
+        return [await self._local_runner.run(self._steps[step].selected)]
 
 
 async def accept(
     plan: SuitePlan,
-    bench: Bench,
+    local_runner: LocalRunner,
     job: Job | None,
-    audience: ProgressPrinter,
+    printer: ProgressPrinter,
     join_within_s: float,
     *,
     deliver: Callable[[AcceptanceReport], None],
 ) -> Verdict:
-    """Runs the suite and returns the verdict, which all processes of a job share; the leading one delivers the report.
+    """Runs the suite and returns the verdict, which all processes of a job share. The leader delivers the report.
 
-    The report is delivered before the members may end: torchrun and srun kill what is left of a job as soon as one
-    process exits with an error, and a member does that for the verdict WARN. Raises Unavailable or Refused if the
-    processes of the job do not get together.
+    It delivers the report before the members may end: torchrun and srun kill the rest of a job as soon as one process
+    exits with an error, and a member does that for the verdict WARN. Raises Unavailable or Refused if the processes of
+    the job do not get together.
     """
     if job is None:
-        told = await _carry_out(plan, SingleMachine(bench, plan.steps), audience)
-        deliver(told)
-        return told.verdict
+        result = await _carry_out(plan, SingleNode(local_runner, plan.steps), printer)
+        deliver(result)
+        return result.verdict
     if job.leads:
-        async with _leading(job, plan, bench, join_within_s) as leader:
-            told = await _carry_out(plan, leader, audience)
-            deliver(told)
-            leader.end(told.verdict)
-        return told.verdict
-    end = await JobMember(job, plan.selected, bench).follow(job.address, plan.digest, join_within_s)
+        async with _leading(job, plan, local_runner, join_within_s) as leader:
+            result = await _carry_out(plan, leader, printer)
+            deliver(result)
+            leader.end(result.verdict)
+        return result.verdict
+    end = await JobMember(job, plan.selected, local_runner).follow(job.address, plan.digest, join_within_s)
     return end.verdict
 
 
 @asynccontextmanager
-async def _leading(job: Job, plan: SuitePlan, bench: Bench, within_s: float) -> AsyncIterator[JobLeader]:
+async def _leading(job: Job, plan: SuitePlan, local_runner: LocalRunner, within_s: float) -> AsyncIterator[JobLeader]:
     """Leads the job: yields the leader once all processes, including this one, have joined. Raises as `JobLeader`."""
     leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)
-    member = JobMember(job, plan.selected, bench, leader.take_listener)
+    member = JobMember(job, plan.selected, local_runner, leader.take_listener)
     own = asyncio.create_task(member.follow("localhost", plan.digest, within_s), name="own member")
     try:
         await leader.gather(within_s)
@@ -104,21 +104,21 @@ def _raise_bug(own: "asyncio.Task[EndJob]") -> None:
         raise error
 
 
-async def _carry_out(plan: SuitePlan, crew: StepRunner, audience: ProgressPrinter) -> AcceptanceReport:
+async def _carry_out(plan: SuitePlan, step_runner: StepRunner, printer: ProgressPrinter) -> AcceptanceReport:
     """Runs every step in turn and returns the report."""
     started_at, start = time.time(), time.monotonic()
-    steps = [_plugins(plan, crew)] if plan.failed else []
+    steps = [_plugins(plan, step_runner)] if plan.failed else []
     for step in steps:
-        audience.end(step)
+        printer.end(step)
     for number in _numbers(plan, start):
-        if not crew.can_go_on:
+        if not step_runner.can_go_on:
             break
         planned = plan.steps[number]
-        audience.begin(planned)
+        printer.begin(planned)
         check = planned.selected.check
-        steps.append(step_report(planned.section, check.name, check.summary, await crew.carry_out(number)))
-        audience.end(steps[-1])
-    return report(plan.suite, steps, crew.nodes, started_at, time.monotonic() - start)
+        steps.append(step_report(planned.section, check.name, check.summary, await step_runner.carry_out(number)))
+        printer.end(steps[-1])
+    return report(plan.suite, steps, step_runner.nodes, started_at, time.monotonic() - start)
 
 
 def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
@@ -129,7 +129,7 @@ def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
             return
 
 
-def _plugins(plan: SuitePlan, crew: StepRunner) -> StepReport:
+def _plugins(plan: SuitePlan, step_runner: StepRunner) -> StepReport:
     """A step that reports plugins that did not load: their checks are missing, and the report must say so."""
-    run = plugins_run(next(iter(crew.nodes)), plan.failed, time.time())
+    run = plugins_run(next(iter(step_runner.nodes)), plan.failed, time.time())
     return step_report("ENV", run.check, "Plugins that did not load", [run])

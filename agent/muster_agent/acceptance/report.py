@@ -1,4 +1,4 @@
-"""The report of an acceptance as data. `report.json` has it as it is; all other forms are made of it."""
+"""The report of an acceptance as data. `report.json` has exactly this content; all other formats are made from it."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,7 +25,7 @@ class NodeReport(Data):
 
 
 class AcceptanceReport(Data):
-    """A whole acceptance. `simulated` is true when any of it was measured on simulated devices."""
+    """A whole acceptance. `simulated` is true if any of it was measured on simulated devices."""
 
     suite: str
     verdict: Verdict
@@ -51,15 +51,15 @@ class AcceptanceReport(Data):
 
 
 def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> StepReport:
-    """The report of a step. It took as long as its longest run, since they run side by side."""
-    told = tuple(runs)
+    """The report of a step. Its duration is that of its longest run, because the runs are concurrent."""
+    all_runs = tuple(runs)
     return StepReport(
         section=section,
         check=check,
         summary=summary,
-        verdict=worst([run.verdict for run in told]),
-        duration_s=max((run.duration_s for run in told), default=0.0),
-        runs=told,
+        verdict=worst([run.verdict for run in all_runs]),
+        duration_s=max((run.duration_s for run in all_runs), default=0.0),
+        runs=all_runs,
     )
 
 
@@ -67,13 +67,13 @@ def report(
     suite: str, steps: Iterable[StepReport], nodes: Mapping[str, Inventory], started_at: float, duration_s: float
 ) -> AcceptanceReport:
     """The report of a suite."""
-    told = tuple(steps)
+    all_steps = tuple(steps)
     return AcceptanceReport(
         suite=suite,
-        verdict=worst([step.verdict for step in told]),
+        verdict=worst([step.verdict for step in all_steps]),
         started_at=started_at,
         duration_s=duration_s,
         nodes=tuple(NodeReport(name=name, inventory=inventory) for name, inventory in nodes.items()),
-        steps=told,
-        simulated=any(run.simulated for step in told for run in step.runs),
+        steps=all_steps,
+        simulated=any(run.simulated for step in all_steps for run in step.runs),
     )

@@ -46,8 +46,8 @@ class SuitePlan:
     @property
     def digest(self) -> str:
         """A hash that is equal for two processes only if they would run the same."""
-        told = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
-        return hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=16).hexdigest()
+        planned = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
+        return hashlib.blake2b(json.dumps(planned, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def suites(settings: Settings) -> dict[str, SuiteSettings]:
@@ -74,7 +74,7 @@ def plan_of(
         raise Refused(f"either name the checks to run, or give --all or --suite (valid: {', '.join(sorted(checks))})")
     if asked.suite is not None:
         if asked.params or asked.quick:
-            raise Refused("--param and --quick do not go with --suite: its steps have parameters of their own")
+            raise Refused("--param and --quick do not go with --suite: its steps have their own parameters")
         return _plan_suite(asked.suite, settings, checks, failed)
     if asked.every:
         everything = [checks[name] for name in sorted(checks)]

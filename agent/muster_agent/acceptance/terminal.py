@@ -44,7 +44,7 @@ class TerminalPrinter(ProgressPrinter):
         say(f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s")
         for run in step.runs:
             where = f"{run.node}: " if len(step.runs) > 1 else ""
-            for line in told(run) if self._verbose else map(finding_line, run.findings):
+            for line in run_lines(run) if self._verbose else map(finding_line, run.findings):
                 say(f"  {where}{line}")
 
 
@@ -63,7 +63,7 @@ def print_result(report: AcceptanceReport) -> None:
 
 
 def why_failed(report: AcceptanceReport) -> str:
-    """The errors in one line, the first one first: what a scheduler's drain of the node should say."""
+    """The errors in one line, the first one first: the reason for a scheduler's drain of the node."""
     uuids = {(node.name, device.index): device.uuid for node in report.nodes for device in node.inventory.devices}
     runs = [run for step in report.steps for run in step.runs]
     errors = [(run, finding) for run in runs for finding in run.findings if finding.severity is Severity.ERROR]
@@ -83,11 +83,11 @@ def no_gpu(report: AcceptanceReport) -> str:
 
 
 def print_runs(runs: Sequence[Run]) -> None:
-    """Prints a table of runs, then what each of them found and measured."""
+    """Prints a table of runs, then the findings and measurements of each."""
     rows = ((run.check, _verdict(run), f"{run.duration_s:.2f} s", str(len(run.findings))) for run in runs)
     say(table(("CHECK", "VERDICT", "TOOK", "FINDINGS"), rows))
     for run in runs:
-        if lines := told(run):
+        if lines := run_lines(run):
             say("\n".join([f"\n{run.check}", *(f"  {line}" for line in lines)]))
 
 
@@ -95,7 +95,7 @@ def _verdict(run: Run) -> str:
     return f"{run.verdict} (simulated)" if run.simulated else run.verdict
 
 
-def told(run: Run) -> list[str]:
+def run_lines(run: Run) -> list[str]:
     """One line for each finding and metric of a run."""
     metrics = [f"{name} = {metric_text(value, name)}" for name, value in run.metrics.items()]
     shown = run.facts.get("table")

@@ -18,7 +18,7 @@ def agent(settings: Settings) -> None:
     checks = collect_checks(plugins)
     plan = make_plan(checks, settings.checks, complete=not plugins.failed)
     with launch(plugins, checks) as launcher:
-        # Imported after the fork: whatever is imported before it, every child keeps in its memory.
+        # Imported after the fork, because every child keeps everything that was imported before it in its memory.
         from muster_agent.daemon import serve  # noqa: PLC0415
 
         serve(settings, plugins, plan, launcher)

@@ -27,8 +27,8 @@ from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
-from muster_agent.acceptance.bench import Bench, bench
 from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import find
@@ -90,7 +90,7 @@ def clear(settings: Settings, name: CheckArgument) -> None:
     if check.clear is None:
         clearable = ", ".join(sorted(name for name, each in checks.items() if each.clear is not None))
         raise Refused(
-            f"nothing to clear for {name}: a finding of its ends when a run no longer has it, at the latest when the "
+            f"nothing to clear for {name}: its findings end when a run no longer has them, at the latest when the "
             f"agent has been restarted; checks that can be cleared: {clearable or 'none'}"
         )
     try:
@@ -100,7 +100,7 @@ def clear(settings: Settings, name: CheckArgument) -> None:
         raise Unavailable(
             f"cannot clear {name}: {problem}; run this as the agent's user, with its settings (--config FILE)"
         ) from None
-    say(f"{name}: from its next run on, nothing counts that happened until now (data_dir: {settings.data_dir})")
+    say(f"{name}: events until now no longer count from its next run on (data_dir: {settings.data_dir})")
 
 
 @app.command()
@@ -139,12 +139,12 @@ def run(
     job = detect(os.environ) if suite is not None and not alone else None
     if report_dir is not None and (job is None or job.leads):
         files.make_ready(report_dir, report_name)
-    audience = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
+    printer = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
     delivery = _Delivery(suite is not None, as_json, report_dir, report_name)
     with launch(found, checks) as launcher:
-        opening = bench(launcher, settings, rows, audience.progress)
-        verdict = _until_signalled(_accept(opening, plan, job, audience, join_within_s, deliver=delivery.deliver))
-    # What was found matters more than that it could not be written.
+        opening = local_runner(launcher, settings, rows, printer.progress)
+        verdict = _until_signalled(_accept(opening, plan, job, printer, join_within_s, deliver=delivery.deliver))
+    # The verdict matters more than a report that could not be written.
     raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
 
 
@@ -155,7 +155,7 @@ def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
 
 
 def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tuple[Reference, ...]]:
-    """Plugins, checks and references; SettingsError when the settings of a check or a reference do not fit."""
+    """Plugins, checks and references. Raises SettingsError if the settings of a check or a reference do not fit."""
     found, checks = _load(settings)
     make_plan(checks, settings.checks, complete=not found.failed)
     judged = None if found.failed else judged_metrics(checks)
@@ -170,10 +170,10 @@ def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
 
 
 async def _accept(
-    opening: AbstractAsyncContextManager[Bench],
+    opening: AbstractAsyncContextManager[LocalRunner],
     plan: SuitePlan,
     job: Job | None,
-    audience: ProgressPrinter,
+    printer: ProgressPrinter,
     join_within_s: float,
     *,
     deliver: Callable[[AcceptanceReport], None],
@@ -181,12 +181,12 @@ async def _accept(
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with opening as machine:
-        return await accept(plan, machine, job, audience, join_within_s, deliver=deliver)
+        return await accept(plan, machine, job, printer, join_within_s, deliver=deliver)
 
 
 @dataclass
 class _Delivery:
-    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that went well."""
+    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that succeeded."""
 
     sections: bool
     as_json: bool
@@ -201,13 +201,13 @@ class _Delivery:
         try:
             for path in files.write(report, self.directory, self.name):
                 say(f"written: {path}", file=sys.stderr)
-        except Unavailable as error:  # the disk may have filled up meanwhile
+        except Unavailable as error:  # the disk may have filled up since the start
             say(f"muster: {error}", file=sys.stderr)
             self.exit_code = error.exit_code
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
-    """A suite has a report of its own; checks that were named give their runs."""
+    """A suite prints its own report; named checks print their runs."""
     runs = [run for step in report.steps for run in step.runs]
     if sections:
         say_json(report) if as_json else print_result(report)

@@ -1,10 +1,10 @@
 """Decides which commands of the coordinator the agent obeys.
 
-The idea: MQTT may deliver a command twice, late, or from a coordinator that leads no longer. Obeying such a command
-would run a check twice or start a group that has been given up. So the agent refuses a command
+The idea: MQTT may deliver a command twice, late, or from a coordinator that no longer leads. Obeying such a command
+would run a check twice or start a group that has been given up. Therefore the agent refuses a command
 
 - if its id is among the last `REMEMBERED` ids,
-- if its epoch is older than the newest epoch seen: another coordinator leads by now,
+- if its epoch is older than the newest epoch seen, because then another coordinator leads,
 - if it has expired.
 
 `expires_at` is on the coordinator's clock, and the two clocks may differ by hours. `PeerClock` measures the difference.
@@ -41,7 +41,7 @@ class PeerClock:
 
 
 class CommandAdmission:
-    """What the agent remembers of the coordinator. `epoch` is the newest epoch seen."""
+    """The agent's memory of the coordinator: recent ids, its clock, and in `epoch` the newest epoch seen."""
 
     def __init__(self) -> None:
         self.epoch = 0

@@ -1,7 +1,7 @@
 """Events (past tense: what happened on a node) and commands (imperative: what the daemon must do).
 
 `NodeAgent.handle(event, now)` returns the commands that follow from an event. The daemon carries them out and feeds
-back what came of them as new events. Events and commands name runs, groups and ports by id; none holds a process or a
+their results back as new events. Events and commands name runs, groups and ports by id; none holds a process or a
 socket.
 """
 
@@ -12,7 +12,7 @@ from muster.model import Inventory, Run
 from muster.wire.messages import AnyCommand, AnyGroupReply, CoordinatorPresence
 from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgressed
 
-# What can happen
+# Events
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ Event = (
     | RunEnded
 )
 
-# What the daemon must do
+# Commands to the daemon
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True)
 class ProbeIdle:
-    """Ask the idle probes; IdlenessSeen follows. `afresh` asks also those that said IDLE a moment ago."""
+    """Ask the idle probes; IdlenessSeen follows. `afresh` also asks those that said IDLE a moment ago."""
 
     afresh: bool = True
 

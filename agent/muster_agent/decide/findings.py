@@ -1,4 +1,4 @@
-"""The findings `run.*` about runs that gave no measurement, or not all of it.
+"""The findings `run.*` about runs that gave no measurement, or only a part of it.
 
 A broken run says nothing about the hardware, so none of these findings is an ERROR.
 """
@@ -44,7 +44,7 @@ def skipped(reason: str) -> Finding:
 
 
 def preempted(reason: str) -> Finding:
-    """The run was stopped in favour of something more important."""
+    """The run was stopped in favour of more important work."""
     return Finding(code="run.preempted", summary=f"stopped: {reason}", severity=Severity.SKIPPED)
 
 
@@ -56,7 +56,7 @@ def raised(error: BaseException) -> Finding:
     text = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     if isinstance(error, MemoryError):
         return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
-    first_line, *_ = [*str(error).splitlines(), ""]  # what follows may be a whole C++ stack; it is in the traceback
+    first_line, *_ = [*str(error).splitlines(), ""]  # the rest may be a whole C++ stack; it is in the traceback
     evidence = {**_own_evidence(error), "traceback": text}
     return _unknown("raised", f"{type(error).__name__}: {first_line}"[:_SUMMARY_CHARACTERS], evidence)
 

@@ -187,7 +187,7 @@ class Lease:
             case LeaseState.ASKING if self._yields_to(claim):
                 return self._take_over_question(claim, now)
             case LeaseState.HELD if self._yields_to(claim):
-                return self._preempt("the node is needed for a run that was asked for")
+                return self._preempt("the node is needed for a requested run")
         return []
 
     def _yields_to(self, claim: LeaseClaimed) -> bool:

@@ -137,7 +137,7 @@ class NodeAgent:
             case RunEnded(run) if run.id in self._runs:
                 commands = self._end(run, now)
             case RanksReady(run) if run in self._runs:
-                commands = [ReleaseRanks(run)]  # this node is the whole group, so it waits for no other
+                commands = [ReleaseRanks(run)]  # this node is the whole group, so there is no other node to wait for
             case _:
                 commands = self._pass_to_session(event, now)
         return commands
@@ -155,7 +155,7 @@ class NodeAgent:
             commands += self._pass_to_session(events.StateTimedOut(), now)
         for name in self._schedule.tick(now) if self._may_schedule else ():
             planned = self._plan[name]
-            assert planned.params is not None, "what has an interval has parameters"
+            assert planned.params is not None, "a check with an interval has parameters"
             order = self._new_order(self._new_id(), planned.check, planned.params, SCHEDULED)
             commands += self._claim(order, Precedence.BACKGROUND, now)
         return commands

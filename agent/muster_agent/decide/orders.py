@@ -62,7 +62,7 @@ RunnerEvent = RanksReady | RunProgressed | RunEnded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What every run on this node gets. `memory_limit_bytes` is for all ranks of a run together."""
+    """The environment of every run on this node. `memory_limit_bytes` is for all ranks of a run together."""
 
     node: str
     devices: tuple[Device, ...]

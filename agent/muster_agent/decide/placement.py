@@ -1,7 +1,7 @@
 """Checks whether a Prepare describes a possible group. Its content comes from other members, which may lie.
 
-The agent declines an impossible place before it claims the node and starts ranks. A possible place may still be wrong.
-If the address of rank 0 belongs to another program, the ranks of this node fail and nothing else happens.
+The agent declines an impossible placement before it claims the node and starts ranks. A possible placement may still be
+wrong. If the address of rank 0 belongs to another program, the ranks of this node fail and nothing else happens.
 """
 
 import ipaddress

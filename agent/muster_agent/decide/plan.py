@@ -57,10 +57,10 @@ def find(plan: Mapping[str, PlannedCheck], name: str, params: Json) -> tuple[Any
 
 
 def count_ranks(check: AnyCheck, wanted: int | None, inventory: Inventory | None, expected_gpus: int | None) -> int:
-    """How many ranks this node brings into a group: one for each device, or `wanted`, or one if there is no device.
+    """The number of ranks that this node brings into a group: one per device, or `wanted`, or one without devices.
 
     Raises CannotRun if devices are missing, because a group in which every device has a rank would be incomplete. A
-    check of scope NODE runs all the same: finding out what is missing is its task.
+    check of scope NODE still runs, because it finds out what is missing.
     """
     if inventory is None:
         raise CannotRun("busy", "the agent has just started and does not know its devices yet")

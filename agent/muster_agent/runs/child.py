@@ -1,4 +1,4 @@
-"""What a forked child does: it measures, judges and reports to the daemon in JSON, one object to a line.
+"""The code of a forked child: it measures, judges and reports to the daemon in JSON, one object per line.
 
 A child of role RUN carries out one assignment and ends. A child of role RESIDENT answers one message after another
 until the daemon closes its end.
@@ -67,7 +67,7 @@ def reside(
     while question := line.hear():
         match question:
             case {"assignment": assignment}:
-                process_control.reap()  # here, because a probe may wait for a program of its own
+                process_control.reap()  # only here, because a probe may wait for its own program
                 context = RunContext(Assignment.model_validate(assignment), line, None)
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})
@@ -104,7 +104,7 @@ class ControlChannel:
 
     def say(self, message: dict[str, Any]) -> None:
         line = pydantic_core.to_json(message, inf_nan_mode="null") + b"\n"
-        with self._turn:  # a watch sends from a thread of its own
+        with self._turn:  # a watch sends from its own thread
             self._control.sendall(line)
 
 
@@ -193,7 +193,7 @@ def _measured(check: AnyCheck, context: RunContext) -> Measurement:
 def _not_judged(
     check: AnyCheck, measurement: Measurement, rows: Mapping[str, Reference], context: RunContext
 ) -> list[Finding]:
-    """The metrics that have no reference to judge by. Only the first rank of a node reports them, once for the run."""
+    """Metrics without a reference to judge them. Only the first rank of a node reports them, once for the run."""
     place = context.assignment.place
     if place is not None and place.local_rank > 0:
         return []
@@ -207,7 +207,7 @@ def _is_measured(value: Metric) -> bool:
 
 def _watch(check: AnyCheck, line: ControlChannel) -> None:
     """Reports each time the watch returns. If the watch raises, it ends, and the check only keeps its cadence."""
-    assert check.watch is not None, "the daemon asks for those that there are"
+    assert check.watch is not None, "the daemon sends only checks that exist"
     try:
         while True:
             check.watch()
@@ -243,7 +243,7 @@ def interface_towards(host: str) -> str | None:
     """The network interface whose IPv4 address this host uses to reach `host`; None if there is none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((host, 9))  # sends nothing: the kernel only chooses a route
+            probe.connect((host, 9))  # nothing is sent: the kernel only chooses a route
         except OSError:
             return None
         address = probe.getsockname()[0]

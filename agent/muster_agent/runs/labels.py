@@ -26,7 +26,7 @@ def read_labels(path: Path | None) -> dict[str, str]:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise ValueError(f"has more than {MOST_BYTES} bytes: it has to hold the labels of one node")
+            raise ValueError(f"has more than {MOST_BYTES} bytes: it must hold the labels of one node")
         return parse_labels(content.decode())
     except OSError as error:
         raise SettingsError(f"agent.labels_file: cannot read {path}: {error.strerror}") from None

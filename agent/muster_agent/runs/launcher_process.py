@@ -48,7 +48,7 @@ _LOOK_AGAIN_S = 0.02
 _TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Role = Callable[[socket.socket, int | None], None]
-"""What a child runs, with its end of the control socket and the descriptor of a listening socket, if any."""
+"""The code of a child, with its end of the control socket and the descriptor of a listening socket, if any."""
 
 
 @dataclass(slots=True)

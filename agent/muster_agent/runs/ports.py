@@ -1,4 +1,4 @@
-"""Listening ports of this node for groups, the address that others reach it at, and connecting to rank 0."""
+"""Listening ports of this node for groups, its address for other nodes, and connections to rank 0."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ async def reach(wanted: ConnectToRankZero) -> RankZeroReached | RankZeroUnreacha
                 except OSError as error:
                     problem = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
                     await asyncio.sleep(_PAUSE_S)
-                except (OverflowError, ValueError) as error:  # no port, or no host name
+                except (OverflowError, ValueError) as error:  # not a port number, or not a host name
                     return RankZeroUnreachable(wanted.group, f"{wanted.address} port {wanted.port}: {error}")
                 else:
                     writer.close()

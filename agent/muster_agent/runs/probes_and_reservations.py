@@ -1,7 +1,7 @@
 """Asks all idle probes and makes all reservations of this node, in the resident child.
 
-The probes run side by side, each in a thread of its own. A probe that waits for a remote server therefore does not
-delay the others. An exception of a probe or reservation becomes text for people.
+The probes run concurrently, each in its own thread. Therefore a probe that waits for a remote server does not delay the
+others. An exception of a probe or reservation becomes text for people.
 """
 
 import time
@@ -25,7 +25,7 @@ class _RestingProbe:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=probe.name)
 
     def ask(self, own: frozenset[int]) -> Future[tuple[Idleness, str]]:
-        """Asks the probe as soon as it has answered the question before."""
+        """Asks the probe as soon as it has answered the previous question."""
         return self._thread.submit(self._answer, own)
 
     def _answer(self, own: frozenset[int]) -> tuple[Idleness, str]:
@@ -80,7 +80,7 @@ class ProbesAndReservations:
         return None
 
     def give_back(self) -> str | None:
-        """Releases every reservation, even if one fails. Returns which failed and why."""
+        """Releases every reservation, even if one fails. Returns the names and reasons of those that failed."""
         problems = []
         for reservation in self._reservations:
             try:

@@ -53,7 +53,7 @@ class MeasureReply(Data):
 
 
 class InventoryReply(Data):
-    """What the plugins found, and by name the errors of the plugins that failed."""
+    """The inventory from the plugins, and by name the errors of the plugins that failed."""
 
     inventory: Inventory
     failed: dict[str, str]
@@ -140,11 +140,11 @@ class ResidentChild:
         return reply
 
     async def reserve(self, purpose: str) -> str | None:
-        """Makes all reservations. Returns the problem if one is not made or may not be."""
+        """Makes all reservations. Returns the problem if one cannot be made."""
         return await self._book({"reserve": purpose})
 
     async def give_back(self) -> str | None:
-        """Releases all reservations. Returns the problem if one is not released or may not be."""
+        """Releases all reservations. Returns the problem if one cannot be released."""
         return await self._book({"give_back": True})
 
     async def measure(self, assignment: Assignment, progress: Callable[[str], None]) -> RankResult:

@@ -1,8 +1,8 @@
-"""Runs checks in child processes and turns whatever happens to them into a Run.
+"""Runs checks in child processes and turns every outcome into a Run.
 
-A run of scope NODE has one rank, a run of scope GROUP one rank for each place on this node. Each rank is a child of its
-own; only checks marked resident share the resident child. The child reports the result of its rank. If it reports none,
-or if the runner had to end the run, the result is a finding `run.*` with the reason.
+A run of scope NODE has one rank, a run of scope GROUP one rank for each place on this node. Each rank is its own child;
+only checks marked resident share the resident child. The child reports the result of its rank. If it reports none, or
+if the runner had to end the run, the result is a finding `run.*` with the reason.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _MOST_PROGRESS_CHARACTERS = 200
 
 @dataclass(slots=True)
 class _CurrentRun:
-    """A running run. `released` is set when its ranks may pass the rendezvous, `ending` when the runner ends it."""
+    """A current run. `released` is set when its ranks may pass the rendezvous, `ending` when the runner ends it."""
 
     order: Order
     simulated: bool
@@ -63,7 +63,7 @@ class _CurrentRun:
     deadline: asyncio.TimerHandle | None = None
 
     def stop(self, reason: str) -> None:
-        """Ends the run and drops all results, also of ranks that have one already."""
+        """Ends the run and drops all results, even of ranks that have already reported one."""
         self.stopped = True
         self.end(findings.preempted(reason))
 
@@ -142,7 +142,7 @@ class Runner:
         self._launcher.detach()
 
     async def stop_all(self) -> None:
-        """Kills every run, within CLOSE_S. RunEnded follows where it can."""
+        """Kills every run, within CLOSE_S. RunEnded follows if there is still time."""
         for run in self._current.values():
             run.stop("the agent stops")
         if tasks := [run.task for run in self._current.values() if run.task]:
@@ -274,7 +274,7 @@ def _without_measurement(run: _CurrentRun, place: RankPlace | None, why: Finding
 
 
 def _with_peers_met(result: RankResult, run: _CurrentRun, place: RankPlace | None) -> RankResult:
-    """Adds the group to what broke a rank after it had met other nodes: one of them may be the cause."""
+    """Adds the group to the finding of a rank that failed after meeting other nodes: one of them may be the cause."""
     if place is None or not run.released or place.world_size == place.local_world_size:
         return result
     rank_0 = f"{place.master_addr}:{place.master_port}"

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class SlowCommands:
-    """Carries out slow commands. `resident` is a child of its own that only asks probes and makes reservations.
+    """Carries out slow commands. `resident` is a separate child that only asks probes and makes reservations.
 
     If it were shared with checks, a slow check would delay the probes, and a hanging probe would look like a hanging
     check.
@@ -44,7 +44,7 @@ class SlowCommands:
         self._ports = ports
 
     async def run(self, command: SlowCommand) -> Event:
-        """Carries out one command and returns the event that says what came of it."""
+        """Carries out one command and returns the event with its result."""
         match command:
             case ProbeIdle(afresh):
                 seen = await self._resident.idleness(self._runner.own_pids(), afresh=afresh)

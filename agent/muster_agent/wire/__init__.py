@@ -1,4 +1,5 @@
 """The agent's connections: the broker, the outbox, and the HTTP endpoint with the metrics.
 
-Must not know processes. Start with `link.py`, then `outbox.py`. The room `decide` decides what is sent when.
+Must not import anything about processes. Start with `link.py`, then `outbox.py`. The package `decide` decides when the
+agent sends something.
 """

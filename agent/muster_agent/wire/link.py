@@ -76,7 +76,7 @@ class AgentLink:
         connection_options(settings.broker, self._broker)  # raises for wrong settings at the start
         self.connected = False
 
-    # What the daemon wants sent
+    # Called by the daemon to send
 
     def reply(self, message: AnyGroupReply) -> None:
         """Sends a reply about a group as soon as there is a connection. If very many wait, the oldest are dropped.
@@ -97,7 +97,7 @@ class AgentLink:
         self._wake.set()
 
     def close(self) -> None:
-        """Sends what is left and that the node is offline, then ends `run`."""
+        """Sends the remaining messages and that the node is offline, then ends `run`."""
         self._closing.set()
         self._wake.set()
 
@@ -273,7 +273,7 @@ class AgentLink:
     def _handle_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)
         if self._leader not in (None, leader) and presence.online:
-            self._delivery.start_again()  # a new leader has not seen what the old one had not stored
+            self._delivery.start_again()  # a new leader has not seen what its predecessor had not stored
             self._wake.set()
         self._leader = leader
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:

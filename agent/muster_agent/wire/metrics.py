@@ -1,4 +1,4 @@
-"""What the agent counts, for Prometheus."""
+"""The agent's metrics for Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -24,9 +24,9 @@ class Metrics:
         self.reconnects = self._counter("reconnects", "Connections to the broker that were lost or refused")
         self.connected = self._gauge("broker_connected", "1 while the broker is connected")
         self.outbox_depth = self._gauge("outbox_depth", "Runs that wait to be stored")
-        self.running = self._gauge("running", "Runs that go on")
+        self.running = self._gauge("running", "Runs in progress")
         self.lease_held = self._gauge("lease_held", "1 while a run holds the node")
-        self._dropped = self._gauge("outbox_dropped", "Runs that had to be given up", "check")
+        self._dropped = self._gauge("outbox_dropped", "Runs that were dropped", "check")
 
     def run_ended(self, run: Run) -> None:
         self._runs.labels(run.check, run.verdict).inc()

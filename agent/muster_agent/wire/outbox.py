@@ -1,7 +1,7 @@
 """Keeps runs in SQLite until the coordinator has acknowledged them as stored.
 
 The idea: every run gets the next number of its stream, and a number is used only once. The coordinator can then tell
-what it has stored already and what is missing. Which runs are sent when is decided in `decide/delivery.py`.
+which runs it has stored and which are missing. `decide/delivery.py` decides when the agent sends which runs.
 
 - SQLite does not wait for the disk at every run, which would cost milliseconds. A loss of power can therefore lose the
   last rows, although the coordinator has seen their numbers. After a boot, numbering continues
@@ -9,7 +9,7 @@ what it has stored already and what is missing. Which runs are sent when is deci
   numbering continued at 1191, the coordinator would drop the next 17 runs as duplicates.
 - If the database cannot be read, the agent moves the file aside and starts a new one with a new stream.
 - If the outbox is full, it drops the oldest run of the check that has the most runs. A check that runs every second
-  cannot displace the only run of a check that runs once a day. What was dropped is counted by check and reported.
+  cannot displace the only run of a check that runs once a day. Dropped runs are counted by check and reported.
 """
 
 import sqlite3
@@ -36,7 +36,7 @@ MAX_RUN_BYTES = 256 * 1024
 """The largest run that fits into a message with others. A larger run is kept without its measurement."""
 
 KEPT_FINDINGS = 200
-"""Findings that are kept of a run that is too large."""
+"""Maximum number of findings that are kept of a run that is too large."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
 
@@ -141,7 +141,7 @@ class Outbox:
         )
 
     def _read(self, seq: int, body: str) -> list[Run]:
-        """The run of a row; None if an older version of muster wrote it in a form that this one cannot read."""
+        """The run of a row; None if an older version of muster wrote it in a form that this version cannot read."""
         try:
             return [Run.model_validate_json(body).model_copy(update={"seq": seq})]
         except ValidationError as error:

@@ -1,1 +1,1 @@
-"""The coordinator's sub-commands of `muster`, and those that talk to its API. A file is named after its command."""
+"""The sub-commands of `muster` that start the coordinator or call its API. Each file is named after its command."""

@@ -1,4 +1,4 @@
-"""`muster baseline`: what the fleet is compared by."""
+"""`muster baseline`: the values that nodes are compared with."""
 
 from typing import Annotated
 
@@ -37,6 +37,6 @@ def reset(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Take what is measured now as normal, for example after a software update."""
+    """Accept the present measurements as normal, for example after a software update."""
     answer = client.delete("baselines", baseline)
     say_json(answer) if as_json else say(baseline_table([client.read(BaselineView.model_validate, answer)]))

@@ -1,4 +1,4 @@
-"""What `muster config check` says about the quarantine: its policy, and what the policy would have done."""
+"""The part of `muster config check` for the quarantine: its policy, and a replay of the stored history."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ from muster_coordinator.views.replay_text import required_lines
 
 
 def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
-    """The policy, if the settings have a table [quarantine]; SettingsError if it or a node's tests are wrong."""
+    """Checks the policy, if there is a table [quarantine]. Raises SettingsError if it or a node's tests are wrong."""
     settings = config.settings
     require_tests(settings.quarantine, checks)
     policy = policy_of(settings, checks)
@@ -34,12 +34,13 @@ def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterato
         )
     try:
         yield from asyncio.run(_replayed(settings, policy))
-    except MusterError as error:  # it says nothing about the policy, and no coordinator may run on this host
+    except MusterError as error:
+        # The error says nothing about the policy, and perhaps no coordinator runs on this host.
         yield f"Not replayed: {error}"
 
 
 async def _replayed(settings: Settings, policy: Policy) -> list[str]:
-    """What the policy would have done in the stored history; Unavailable or SettingsError if it cannot be read."""
+    """The decisions of the policy on the stored history. Raises Unavailable or SettingsError if it cannot be read."""
     days = days_kept(settings)
     stored = await replay_history(settings, policy, time.time() - days * 86_400)
     if stored is None:

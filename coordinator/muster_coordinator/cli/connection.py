@@ -1,4 +1,4 @@
-"""The options by which commands reach the coordinator."""
+"""The options with which commands find the coordinator."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ from muster_coordinator.web.local_token import find_token
 
 
 def url_option(default: str) -> Any:
-    """The option --url of a command, with what happens without it."""
+    """The option --url of a command; `default` says what happens without it."""
     return typer.Option(
         "--url",
         envvar="MUSTER_URL",
@@ -31,13 +31,13 @@ TokenFileOption = Annotated[
 ]
 
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
-"""Where a coordinator on this host answers when it listens on every address."""
+"""The address of a coordinator on this host that listens on every address."""
 
 
 def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Client:
-    """A client of the coordinator at `url`, or where the settings place it.
+    """A client of the coordinator at `url`, or at the address in the settings.
 
-    It has the first token found: in `token_file`, in the settings, or of the coordinator on this host.
+    It uses the first token that exists: in `token_file`, in the settings, or of the coordinator on this host.
     """
     if url is not None and token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
@@ -51,10 +51,10 @@ def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: C
 
 
 def _placed(config: Path | None) -> tuple[str, Path | None, Path]:
-    """What the settings say about reaching the coordinator: `http.listen`, `http.token_file` and `data_dir`.
+    """The settings for reaching the coordinator: `http.listen`, `http.token_file` and `data_dir`.
 
-    Where nothing is set, the defaults need no check, and the settings' models are not imported: that takes longer than
-    a command such as `muster node list` does otherwise.
+    If nothing is set, the defaults need no check, and the settings' models are not imported: that takes longer than a
+    command such as `muster node list` otherwise runs.
     """
     table = read_table(config, os.environ)
     if not table:

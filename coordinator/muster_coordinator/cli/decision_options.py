@@ -1,4 +1,4 @@
-"""What every command takes by which a person decides about nodes: who decides, and why."""
+"""The options of every command that decides about nodes: who decides, and why."""
 
 import os
 import socket
@@ -11,16 +11,16 @@ ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Your name; de
 
 
 def decision(by: str | None, reason: str) -> dict[str, str]:
-    """Who decides and why, as the API takes it."""
+    """The options in the form of the API: who decides and why."""
     return {"by": by or _whoami(), "reason": reason}
 
 
 def _whoami() -> str:
-    """The user who types this, by number where the system knows no name."""
+    """The user of this terminal, by number if the system knows no name."""
     import getpass  # noqa: PLC0415 (it takes a while to import, and most commands need no name)
 
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # until Python 3.13 it was a KeyError
+    except (KeyError, OSError):  # KeyError before Python 3.13
         user = f"user {os.getuid()}"
     return f"{user}@{socket.gethostname()}"

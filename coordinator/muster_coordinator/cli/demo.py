@@ -1,4 +1,4 @@
-"""`muster demo`: a fleet on this host that finds the faults put into it."""
+"""`muster demo`: a fleet on this host with injected faults, which muster must find."""
 
 import asyncio
 import shutil
@@ -20,7 +20,7 @@ from muster_coordinator.local.demo import Demo
 from muster_coordinator.local.demo_plan import plan
 
 WRONG = 2
-"""Exit code when muster named other nodes than those with a fault: that of a check that fails."""
+"""Exit code if muster named other nodes than the faulty ones: the exit code of a check that fails."""
 
 _INTERRUPTED = 128 + signal.SIGINT
 _TERMINATED = 128 + signal.SIGTERM
@@ -39,7 +39,7 @@ def demo(
     """
     require_extras("demo", "agent", "coordinator", "torch")
     fleet = plan(nodes, with_faults=not no_faults)
-    load(config_file, {})  # what is wrong in it is told here rather than in the log of a part
+    load(config_file, {})  # errors in the file are reported here and not in the log of a part
     if json_file is not None:
         _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
@@ -50,11 +50,11 @@ def demo(
         raise typer.Exit(_TERMINATED if isinstance(stopped, asyncio.CancelledError) else _INTERRUPTED) from None
     if not ok:
         raise typer.Exit(WRONG)
-    shutil.rmtree(directory)  # a demo that goes wrong leaves its logs there
+    shutil.rmtree(directory)  # a demo that fails keeps its logs there
 
 
 def _require_writable(file: Path) -> None:
-    """Refuses a file that could not be written in the end before anything is started."""
+    """Raises Refused for a file that cannot be written, before anything is started."""
     try:
         file.open("ab").close()
     except OSError as error:

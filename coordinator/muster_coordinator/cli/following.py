@@ -14,16 +14,16 @@ from muster_coordinator.views.sweeps.progress import SweepProgress
 from muster_coordinator.web.client import Client
 
 POLL_S = 0.3
-"""How often a small sweep is asked for."""
+"""Interval between two queries of a small sweep."""
 
 _BUSY_SHARE = 0.2
-"""At most this share of the time is spent on asking: the answer of a large sweep takes its time on either side."""
+"""Maximum share of the time for queries: for a large sweep, both sides need time for the answer."""
 
 
 def follow(client: Client, answer: Any) -> Any:
-    """Asks for the sweep until it has ended; the last answer. Ctrl-C ends the command and not the sweep.
+    """Queries the sweep until it has ended and returns the last answer. Ctrl-C ends the command and not the sweep.
 
-    Unavailable when the coordinator does not answer any more.
+    Raises Unavailable if the coordinator no longer answers.
     """
     sweep = client.read(SweepRecord.model_validate, answer)
     progress = SweepProgress(sys.stderr)

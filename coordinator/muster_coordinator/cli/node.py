@@ -1,7 +1,7 @@
-"""`muster node`: the nodes as the coordinator sees them.
+"""`muster node`: the nodes and the coordinator's data about them.
 
-What shows more than the list imports the models of nodes in its function: they take longer to import than the list
-takes to run.
+Commands that show more than the list import the models of nodes inside the function: the import takes longer than the
+list.
 """
 
 import time
@@ -31,7 +31,7 @@ def list_(
     wide: Annotated[bool, typer.Option("--wide", help="Do not cut lines to the width of the terminal.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List nodes with health and service state, what is wrong first.
+    """List nodes with health and service state, faulty ones first.
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
@@ -46,7 +46,7 @@ def list_(
 
 
 def _quoted(term: str) -> str:
-    """The term with quotes around a value with spaces, from which the shell has taken them: `gpu_model=NVIDIA L4`."""
+    """The term with quotes around a value with spaces, because the shell has removed them: `gpu_model=NVIDIA L4`."""
     key, equals, value = term.partition("=")
     is_one_term = equals and not set(value) & set("=;'\"")
     return f'{key}="{value}"' if is_one_term and " " in value else term

@@ -1,4 +1,4 @@
-"""`muster quarantine`: nodes out of service, and what people decide about them."""
+"""`muster quarantine`: nodes out of service, and decisions of people about them."""
 
 from typing import Annotated, Any
 

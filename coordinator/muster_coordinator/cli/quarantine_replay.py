@@ -1,4 +1,4 @@
-"""`muster quarantine replay`: what a policy would have decided about the stored history."""
+"""`muster quarantine replay`: the decisions of a policy on the stored history."""
 
 import asyncio
 import time
@@ -62,21 +62,23 @@ def replay(
 
 
 def _begin(since: str, now: float) -> float:
-    """The time that `--since` names; Refused when it is none, or in the future."""
+    """The time in `--since`. Raises Refused if it is not a time or is in the future."""
     from muster.errors import Refused  # noqa: PLC0415 (see above)
     from muster.model import parse_instant  # noqa: PLC0415 (see above)
 
     try:
         begin = float(parse_instant(since))
     except ValueError:
-        raise Refused(f"--since: {since!r} is no time; use ISO 8601 with a time zone: 2026-01-31T12:00:00Z") from None
+        raise Refused(
+            f"--since: {since!r} is not a time; use ISO 8601 with a time zone: 2026-01-31T12:00:00Z"
+        ) from None
     if begin > now:
         raise Refused(f"--since: {since} is in the future; use a time before now")
     return max(0.0, begin)
 
 
 def _policy(settings: "Settings", file: Path | None) -> "Policy":
-    """The policy in `file`, or the one in effect; SettingsError tells of all that is wrong in it."""
+    """The policy in `file`, or the one in effect. Raises SettingsError with everything that is wrong in it."""
     from muster import plugins  # noqa: PLC0415 (see above)
     from muster.config import Config  # noqa: PLC0415 (see above)
     from muster_coordinator.runtime.settings.known_findings import known_findings  # noqa: PLC0415 (see above)

@@ -1,4 +1,4 @@
-"""`muster reference`: what measurements are judged by."""
+"""`muster reference`: the references that measurements are judged by."""
 
 import json
 import math
@@ -46,7 +46,7 @@ _RUNS = TypeAdapter(list[Run])
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where references are read: at a coordinator if `url` is given, else on this machine."""
+    """Where references are read: from a coordinator if `url` is given, else on this machine."""
 
     url: str | None
     token_file: Path | None
@@ -59,13 +59,13 @@ class Source:
         return client.read_items(Reference.model_validate, client.pages("references"))
 
     def run(self, run_id: str) -> Run:
-        """A run that a coordinator has, also where references are those of this machine."""
+        """A run that a coordinator has stored, also if the references are those of this machine."""
         client = self.client()
         return client.read(Run.model_validate, client.get("runs", run_id))
 
     def refusal(self, what: str, name: str, valid: Iterable[str]) -> Refused:
-        """For a name that has no reference here; the fleet may have one."""
-        elsewhere = "" if self.url else "; these are references of this machine, --url URL takes those of the fleet"
+        """The error for a name without a reference here; the fleet may have one."""
+        elsewhere = "" if self.url else "; these are references of this machine, --url URL shows those of the fleet"
         return Refused(unknown(what, name, valid) + elsewhere)
 
     def client(self) -> Client:
@@ -144,7 +144,7 @@ def set_(
     body = {"check": check, "metric": metric, "when": parse_params(when, "condition"), "source": source, "unit": unit}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
     for name, bound in given.items():
-        if not math.isfinite(bound):  # JSON could not carry it
+        if not math.isfinite(bound):  # JSON cannot carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = client.put("references", body={**body, **given})
     say_json(answer) if as_json else say(described(client.read(Reference.model_validate, answer)))
@@ -197,10 +197,10 @@ def _read_runs(file: str) -> list[Run]:
     except OSError as error:
         raise Refused(f"--file: cannot read {file}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise Refused(f"--file: {file} does not hold what `muster check run` writes as JSON") from None
+        raise Refused(f"--file: {file} is not the JSON output of `muster check run`") from None
 
 
 def _runs_in(written: Any) -> list[Run]:
-    """The runs of a listing, or of all steps of a suite's report."""
+    """The runs in a list of runs, or in all steps of a suite's report."""
     steps = [{"runs": written["items"]}] if "items" in written else written["steps"]
     return [run for step in steps for run in _RUNS.validate_python(step["runs"])]

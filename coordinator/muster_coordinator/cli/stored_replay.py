@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from muster_coordinator.store.replay import StoredReplay
 
 DAYS = 30.0
-"""How far back a replay looks, where all runs are kept for as long."""
+"""How far back a replay looks by default, because all runs are kept for that time."""
 
 
 def days_kept(settings: Settings) -> float:
-    """How far back a replay looks unless somebody says otherwise."""
+    """How far back a replay looks unless the user names a start."""
     return min(DAYS, settings.store.keep_days, settings.store.keep_findings_days)
 
 
 async def replay_history(settings: Settings, policy: Policy, since: float) -> "StoredReplay | None":
-    """What the policy would have decided from `since` until now; None while there is no database.
+    """The decisions of the policy from `since` until now; None if there is no database.
 
-    Unavailable or SettingsError when it cannot be read.
+    Raises Unavailable or SettingsError if the history cannot be read.
     """
     try:
         from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)

@@ -1,4 +1,4 @@
-"""`muster sweep show` and `muster sweep export`: what came of a sweep, why, and in forms that go elsewhere."""
+"""`muster sweep show` and `muster sweep export`: the result of a sweep, its reasons, and formats for other programs."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What `muster config check` says about the sweeps that begin by themselves."""
+"""The part of `muster config check` for sweeps that start by themselves."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from muster.config import Config
 
 
 def timetable(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
-    """Nothing when they can begin as the settings say; SettingsError when one cannot."""
+    """Returns nothing if they can start as set. Raises SettingsError if one cannot."""
     sweeps = config.settings.sweeps
     if not sweeps.schedules and sweeps.new_nodes is None:
         return

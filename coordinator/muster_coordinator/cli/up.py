@@ -1,4 +1,4 @@
-"""`muster up`: everything on one host."""
+"""`muster up`: broker, coordinator and agent on one host."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
-"""From reports to health: what the coordinator knows of each node, and what stands against it. Pure.
+"""From reports to health: the coordinator's knowledge of each node, and the findings against it. Pure.
 
-Must not know sweeps or the quarantine. What they have to hear of a node gathers in the registry as news.
-Start with `registry.py` (the nodes of the fleet), then `report_intake.py` (deduplication, quotas) and `health.py`.
+Must not import sweeps or the quarantine. Events for them gather in the registry as news. Start with `registry.py` (the
+nodes of the fleet), then `report_intake.py` (deduplication, quotas) and `health.py`.
 """

@@ -1,4 +1,4 @@
-"""Shows on the nodes what the quarantine decided about them."""
+"""Copies the quarantine's decisions to the nodes of the registry."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
 
 
 class DecidedStates:
-    """Service states of the nodes of `registry`. `changes` counts how often a node came to each since the start."""
+    """Service states of the nodes of `registry`. `changes` counts the nodes that came to each state since the start."""
 
     def __init__(self, registry: NodeRegistry) -> None:
         self.changes: Counter[ServiceState] = Counter()
@@ -19,7 +19,7 @@ class DecidedStates:
     def adopt(self, stored: Iterable[QuarantineRecord]) -> tuple[QuarantineRecord, ...]:
         """Takes over stored records, and returns them with one for each node that has none.
 
-        Of a node without a record, its service state is all that is known.
+        For a node without a record, only its service state is known.
         """
         records = {record.node: record for record in stored}
         for name, node in self._registry.nodes.items():
@@ -30,7 +30,7 @@ class DecidedStates:
         return tuple(records.values())
 
     def show(self, record: QuarantineRecord, now: float) -> list[Command]:
-        """Shows a record on its node. A node that was forgotten shows nothing."""
+        """Copies a record to its node; ignores a node that was forgotten."""
         node = self._registry.nodes.get(record.node)
         decided = (record.state, record.decision.dry_run, record.evidence.has_left)
         if node is None or (node.service, node.dry_run, node.left) == decided:

@@ -1,4 +1,4 @@
-"""Which runs of a report are new.
+"""Finds the new runs of a report.
 
 The idea: a node numbers its runs in a stream and sends each run until the coordinator acknowledges it. So the same runs
 may come again, late, or out of order. The coordinator keeps one number for each stream: all runs up to it were taken.
@@ -44,7 +44,7 @@ def take(report: Report, through: int) -> Intake:
 
 
 class Streams:
-    """By node and stream, the sequence number up to which runs were taken."""
+    """The sequence number up to which runs were taken, by node and stream."""
 
     def __init__(self) -> None:
         self._through: dict[str, dict[str, int]] = {}
@@ -59,7 +59,7 @@ class Streams:
         return self._through.get(node, {}).get(stream, 0)
 
     def advance(self, node: str, stream: str, through: int) -> list[EraseStream]:
-        """Notes what was taken. Returns the command to erase the oldest stream when the node has too many."""
+        """Notes the number up to which runs are taken. Returns the command to erase the oldest stream of too many."""
         streams = self._through.setdefault(node, {})
         streams.pop(stream, None)
         streams[stream] = through

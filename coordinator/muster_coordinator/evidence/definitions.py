@@ -81,7 +81,7 @@ def _kinds(checks: Iterable[CheckInfo]) -> list[list[CheckInfo]]:
 
 
 class Announcements:
-    """What most nodes announce of each check. Kept up to date with every inventory, because every run needs it."""
+    """The definition that most nodes announce of each check, kept up to date because every run needs it."""
 
     def __init__(self) -> None:
         self._metrics: defaultdict[str, Counter[Metrics]] = defaultdict(Counter)
@@ -89,7 +89,7 @@ class Announcements:
         self._running: Counter[str] = Counter()
 
     def replace(self, before: Iterable[CheckInfo], after: Iterable[CheckInfo]) -> None:
-        """Replaces what a node announced `before` by what it announces now."""
+        """Replaces the announcement of a node."""
         gone, new = list(before), list(after)
         self._running.subtract(check.name for check in gone if runs_by_itself(check))
         self._running.update(check.name for check in new if runs_by_itself(check))

@@ -100,17 +100,19 @@ _HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.S
 _HARDWARE = frozenset({Action.RESET_GPU, Action.REBOOT_NODE, Action.INSPECT_HARDWARE, Action.REPLACE})
 
 MOST_CHECKS = 2 * MOST_NAMES
-"""Checks that the coordinator remembers for one node: all that it can announce, and as many from before."""
+"""Maximum number of checks of one node that the coordinator remembers: all that it can announce, and as many older
+ones.
+"""
 
 MOST_STANDING = 2 * MOST_NAMES
-"""Findings of its own checks that stand against one node, and as many of comparisons. Of more, the oldest go first."""
+"""Maximum number of findings of its own checks that stand against one node, and of comparisons. The oldest go first."""
 
 MOST_STANDING_BYTES = 256 << 10
 """Size of these findings as JSON. The coordinator stores and announces all of them with every change. Sixteen devices,
 each with the stderr of a process, need half of it."""
 
 MOST_EVIDENCE_BYTES = 8192
-"""Size, as JSON, of the evidence of a standing finding: enough for the stderr of a run.
+"""Maximum size, as JSON, of the evidence of a standing finding: enough for the stderr of a run.
 
 The coordinator keeps standing findings in memory, in stories and in the API. Larger evidence stays in the run.
 """
@@ -119,7 +121,7 @@ _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.E
 
 
 Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
-"""By node and subject of comparison, the findings that stand against the node."""
+"""The findings that stand against the node, by node and subject of comparison."""
 
 Uuids = Mapping[int, str]
 """The UUIDs of the devices of a node, by index."""
@@ -128,7 +130,7 @@ NO_UUIDS: Uuids = MappingProxyType({})
 
 
 def outcome_of(run: Run) -> HealthOutcome | None:
-    """What `run` says about the health of its node; None when it says nothing."""
+    """The health outcome of `run`; None if it says nothing about the health of its node."""
     if run.group is not None or run.verdict is Verdict.SKIPPED:
         return None
     if run.verdict is Verdict.FAIL and any(finding.action in _HARDWARE for finding in run.findings):
@@ -163,8 +165,8 @@ _GOOD = CheckEvidence(CheckStanding.GOOD)
 class Evidence:
     """All evidence about one node.
 
-    By check: the evidence of its runs, the last verdicts, and convictions by sweeps. By subject: what comparisons with
-    the fleet and with the node itself found. By code: misconduct of the agent.
+    By check: the evidence of its runs, the last verdicts, and convictions by sweeps. By subject: findings of
+    comparisons with the fleet and with the node's own past. By code: misconduct of the agent.
     """
 
     checks: dict[str, CheckEvidence] = field(default_factory=dict)
@@ -193,10 +195,10 @@ class Evidence:
         return after != before
 
     def date_as(self, stored: Iterable[StandingFinding]) -> None:
-        """Takes over when findings were found, and about which devices, as it was known before a restart.
+        """Takes over the times and devices of stored findings after a restart.
 
-        The stored runs do not reach back to the first one, their times are by the node's clock, and they have indexes
-        of devices only.
+        The stored runs do not reach back to the first one, their times are by the node's clock, and they have only
+        indexes of devices.
         """
         known = {finding.key: finding for finding in stored}
         for name, check in self.checks.items():
@@ -213,7 +215,7 @@ class Evidence:
         return self.convictions.pop(check, None) is not None
 
     def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
-        """Replaces the findings of one comparison. Returns those before; None if there are none before and none now."""
+        """Replaces the findings of one comparison. Returns the earlier ones; None if there were and are none."""
         before = self.comparisons.pop(subject, ())
         stood = {_what(finding): finding for finding in before}
         if kept := _fitting(findings, self._compared):
@@ -294,7 +296,7 @@ def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding
 
 
 def _what(finding: Finding) -> tuple[str, int | None, str]:
-    """What identifies a finding when a check finds it again: code, device, and number."""
+    """The identity of a finding when a check finds it again: code, device, and number."""
     return finding.code, finding.device, number_in(finding.evidence)
 
 

@@ -1,7 +1,7 @@
-"""When each node was heard last, and which nodes are lost.
+"""The time when each node was heard last, and the nodes that are lost.
 
-The idea: nodes are kept in the order in which they were heard, the oldest first. So the lost nodes stand at the front,
-and a tick looks at these only.
+The idea: nodes are kept in the order in which they were heard, the oldest first. The lost nodes are at the front, and a
+tick looks only at these.
 
 Example: with a heartbeat of 10 s, a node is lost when nothing was heard from it for more than 30 s. Noting a heartbeat
 takes constant time, a tick time in proportion to the lost nodes.
@@ -10,7 +10,7 @@ takes constant time, a tick time in proportion to the lost nodes.
 from collections import OrderedDict
 
 LOST_AFTER_HEARTBEATS = 3
-"""One heartbeat may be lost on the way and one may be late."""
+"""Three heartbeats: one may be lost on the way and one may be late."""
 
 
 class Heartbeats:

@@ -1,4 +1,4 @@
-"""Takes what nodes say they are made of, within their quotas."""
+"""Takes the inventories of nodes, within their quotas."""
 
 from muster.wire.messages import InventoryReport
 from muster_coordinator.evidence.quotas import Quotas
@@ -9,7 +9,7 @@ from muster_coordinator.model.orders import Orders
 
 
 class InventoryIntake:
-    """Keeps the latest inventory of each node until the node may have more stored."""
+    """Keeps the latest inventory of each node until the node's quota has room for it."""
 
     def __init__(self, registry: NodeRegistry, quotas: Quotas, orders: Orders) -> None:
         self._registry = registry
@@ -18,7 +18,7 @@ class InventoryIntake:
         self._waiting: dict[str, InventoryReport] = {}
 
     def note(self, message: InventoryReport) -> None:
-        """Notes an inventory to be taken."""
+        """Keeps an inventory until it is taken."""
         self._waiting[message.node] = message
 
     def take(self, name: str, now: float) -> list[Command]:
@@ -29,6 +29,7 @@ class InventoryIntake:
             return self._registry.note_misconduct(name, Misconduct.OVER_QUOTA, "", self._orders.new_id(), now)
         message = self._waiting.pop(name)
         if commands := self._registry.equip(message, now):
-            self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))  # with what follows from it
+            # Including the changes that follow from it.
+            self._quotas.charge(name, stored_bytes=2 * len(message.model_dump_json()))
             self._quotas.charge_changes(self._registry.nodes[name], len(commands))
         return commands

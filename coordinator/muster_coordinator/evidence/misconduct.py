@@ -1,4 +1,4 @@
-"""How agents behave towards the coordinator: the findings against a node that sends too much or sends wrong messages.
+"""Misconduct of agents: the findings against a node that sends too much or sends wrong messages.
 
 Such a finding stands until the agent has behaved for QUIET_S. It is a WARNING: it makes the node DEGRADED, and the
 shipped policy does not drain a node for it.
@@ -36,7 +36,7 @@ def finding_of(kind: Misconduct, detail: str, cause: str, now: float) -> NodeFin
 
 
 class Conduct:
-    """When each node last did each kind of misconduct that stands against it."""
+    """The time of the last misconduct of each node, by kind."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, Misconduct], float] = {}

@@ -1,4 +1,4 @@
-"""What the coordinator knows about one node now."""
+"""The coordinator's present knowledge about one node."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from muster_coordinator.topology.selection_term import Candidate
 NOWHERE = Topology()
 
 LATE_S = 60.0
-"""A run that arrives so long after its end has waited in the outbox, and others may wait behind it."""
+"""A run that arrives this long after its end has waited in the outbox, and other runs may wait after it."""
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
@@ -88,7 +88,7 @@ class Node:
 
     @property
     def candidate(self) -> Candidate:
-        """What a selection of nodes looks at."""
+        """The properties that a selection of nodes compares."""
         return Candidate(
             name=self.name,
             topology=self.topology,
@@ -109,7 +109,7 @@ class Node:
 
     @property
     def labels(self) -> dict[str, str]:
-        """Its labels. Those of its agent go before those of its schedulers."""
+        """Its labels. Those of its agent override those of its schedulers."""
         return {**self.labels_of_schedulers, **self.inventory.labels}
 
     @property
@@ -159,7 +159,7 @@ class Node:
 
     @property
     def silent_after_s(self) -> dict[str, float]:
-        """By check that it runs alone, how long a run that is ordered may say nothing."""
+        """For each check that it runs alone, how long a requested run may send nothing."""
         alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
@@ -168,8 +168,8 @@ class Node:
         soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
         return [check.name for check in soon if check.name not in self.evidence.verdicts]
 
-    def begin_anew(self, now: float) -> None:
-        """Drops all evidence: another node is there now under the same name. What its outbox holds does not count."""
+    def drop_evidence(self, now: float) -> None:
+        """Drops all evidence, because another node has the same name now. Runs in its outbox do not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
         self.is_heard, self.backlog_before = True, None
 

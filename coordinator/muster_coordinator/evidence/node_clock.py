@@ -1,12 +1,12 @@
-"""How far a node's clock is off, from when its reports were sent and when they arrived.
+"""The offset of a node's clock, from the times when its reports were sent and when they arrived.
 
 The idea: a report cannot arrive before it was sent, and several in a row are rarely late. So the shortest of the last
 REMEMBERED delays is near the true offset of the clock. Delays up to IN_STEP_S are the network. An offset above WRONG_S
 is reported to people.
 
 Example: reports arrive 3605, 3600 and 3609 s after the time that they carry. The clock is 3600 s behind. A run that
-says it began at 10:00:00 and is sent at 10:05:00 by that clock began 5 minutes before the report was sent, so the
-coordinator dates it 3600 s later, at 11:00:00. Each report takes constant time.
+began at 10:00:00 by that clock, in a report sent at 10:05:00 by that clock, began 5 minutes before the report was sent,
+so the coordinator dates it 3600 s later, at 11:00:00. Each report takes constant time.
 """
 
 from muster.model import Run
@@ -15,7 +15,7 @@ IN_STEP_S = 5.0
 """Longer than a report takes, and more than synchronised clocks differ."""
 
 WRONG_S = 60.0
-"""From this offset people are told: no synchronised clock is so far off."""
+"""People are told from this offset on: no synchronised clock is so far off."""
 
 REMEMBERED = 3
 
@@ -48,9 +48,9 @@ def clock_in_words(ahead_s: float) -> str:
 
 
 def behind_s(sent_at: float, now: float) -> float:
-    """Seconds by which the clock is behind that dated a report `sent_at`; negative when it is ahead.
+    """Seconds by which the clock of a report `sent_at` is behind; negative if it is ahead.
 
-    The runs of the report began that much later than they say. This holds too for runs that waited in the outbox for
+    The runs of the report began that much later than they say. This is also true for runs that waited in the outbox for
     hours: the age of a run when it was sent is right by any clock.
     """
     return 0.0 if abs(now - sent_at) <= IN_STEP_S else now - sent_at

@@ -18,10 +18,10 @@ from muster_coordinator.model.events import GroupReplySeen, InventorySeen, Prese
 def event_of(
     topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False
 ) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
-    """The event for a message of a node; RemoteError when the message is not valid.
+    """The event for a message of a node. Raises RemoteError if the message is not valid.
 
-    `kept` says that the broker had retained the message. Such an inventory is no sign of life. Such a presence is one,
-    since the last will takes it back, but what it says about the outbox is old.
+    `kept` means that the broker had retained the message. Such an inventory is no sign of life. Such a presence is one,
+    since the last will replaces it, but its data about the outbox is old.
     """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:
@@ -33,4 +33,4 @@ def event_of(
         case (Accepted() | Declined() | Ready() | Progress() | Finished()) as reply:
             return GroupReplySeen(reply)
         case other:
-            raise TypeError(f"{type(other).__name__} comes from no node")
+            raise TypeError(f"nodes do not send {type(other).__name__}")

@@ -1,4 +1,4 @@
-"""What stood against nodes in the past, rebuilt from stored runs and from what sweeps ruled."""
+"""Past evidence about nodes, rebuilt from stored runs and from the results of sweeps."""
 
 from collections import defaultdict
 
@@ -10,22 +10,22 @@ from muster_coordinator.model.quarantine_events import EvidenceChanged
 
 
 class PastEvidence:
-    """The evidence about each node. It takes what happened in the order in which it did, and tells what changed."""
+    """The evidence about each node. It takes events in their order, and returns what changed."""
 
     def __init__(self) -> None:
         self._by_node: defaultdict[str, Evidence] = defaultdict(Evidence)
 
     def take_run(self, run: Run) -> EvidenceChanged | None:
-        """What a run changed; None when it changed nothing."""
+        """The changes by a run; None if it changed nothing."""
         return self._changed(run.node) if self._by_node[run.node].add(run) else None
 
     def convict(self, node: Name, finding: NodeFinding) -> EvidenceChanged:
-        """What it changed that a sweep convicted the node."""
+        """The changes by a conviction of the node in a sweep."""
         self._by_node[node].convict(finding)
         return self._changed(node)
 
     def clear(self, node: Name, check: Name) -> EvidenceChanged | None:
-        """What it changed that a sweep with `check` cleared the node; None when nothing did."""
+        """The changes by a sweep with `check` that cleared the node; None if nothing changed."""
         return self._changed(node) if self._by_node[node].clear(check) else None
 
     def _changed(self, node: Name) -> EvidenceChanged:

@@ -1,4 +1,4 @@
-"""Positions of nodes from other sources than themselves: topology file, labels at schedulers, learned leaves."""
+"""Positions of nodes from sources other than the nodes: topology file, labels at schedulers, learned leaves."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class Places:
         self._waiting: dict[str, dict[str, dict[str, str]]] = {}  # by node and actor
 
     def locate(self, node: Node) -> None:
-        """Sets the position of a new node. Labels that were seen before the node count too."""
+        """Sets the position of a new node. Labels that arrived before the node count, too."""
         node.declared = self._declared.get(node.name, NOWHERE)
         node.scheduler_labels |= self._waiting.pop(node.name, {})
         self._follow_labels(node)

@@ -1,4 +1,4 @@
-"""What the quarantine hears about nodes: events that gather while a message is handled, until `take` takes them."""
+"""Events about nodes for the quarantine. They gather while a message is handled, until `take` returns them."""
 
 from collections.abc import Container, Mapping
 
@@ -25,7 +25,7 @@ class QuarantineNews:
         self._domain = domain
         self._events: list[Event] = []
         self._tests_ended: list[TestEnded] = []
-        self._delivered: dict[str, float] = {}  # by node, when the youngest run began
+        self._delivered: dict[str, float] = {}  # the start of the youngest run, by node
 
     def take(self) -> list[Event]:
         """Events since the last call: evidence first, then the tests that have ended."""
@@ -37,7 +37,7 @@ class QuarantineNews:
     def note_all(self, without: Container[str]) -> None:
         """Notes all that is known about every node at the start, except for nodes of `without` that are online.
 
-        Nothing was heard of a node yet. One that has left comes as a new one when it is heard again.
+        No node has been heard yet. A node that has left comes as a new one when it is heard again.
         """
         for name, node in self._nodes.items():
             if node.online and name in without:
@@ -47,7 +47,7 @@ class QuarantineNews:
                 self.note_lost(node)
 
     def note_heard(self, node: Node) -> None:
-        """Notes that a node is there, for the first time, again, or still after a restart of the coordinator."""
+        """Notes that a node was heard: for the first time, again, or still after a restart of the coordinator."""
         self._events.append(NodeHeard(node=node.name))
 
     def note_lost(self, node: Node) -> None:
@@ -55,12 +55,12 @@ class QuarantineNews:
         self._events.append(NodeLost(node=node.name))
 
     def note_details(self, node: Node) -> None:
-        """Notes what a node says about itself, and its evidence."""
+        """Notes the description of a node, and its evidence."""
         self.note_description(node)
         self.note_evidence(node)
 
     def note_description(self, node: Node) -> None:
-        """Notes where a node stands and which checks it runs."""
+        """Notes the position of a node and the checks that it runs."""
         self._events.append(
             NodeDescribed(
                 node=node.name,
@@ -72,7 +72,7 @@ class QuarantineNews:
         )
 
     def note_evidence(self, node: Node) -> None:
-        """Notes what stands against a node, and whether older runs may still wait in its outbox."""
+        """Notes the findings that stand against a node, and whether older runs may still wait in its outbox."""
         self._events.append(
             EvidenceChanged(
                 node=node.name,

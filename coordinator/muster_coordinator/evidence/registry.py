@@ -1,4 +1,4 @@
-"""The nodes of the fleet: which are known, the evidence about each, and what the story of each says.
+"""The nodes of the fleet: the known nodes, the evidence about each, and the entries of their stories.
 
 Each change returns commands: store the record of the node, announce its view, and add an entry to its story with the id
 of the cause.
@@ -43,7 +43,7 @@ class NodeRegistry:
         self._places = places
         self.news = QuarantineNews(self.nodes, self._announced, domain)
         self._types: Counter[str | None] | None = None
-        self._gone: dict[str, float] = {}  # when each node was forgotten that has not been heard since
+        self._gone: dict[str, float] = {}  # the time when each forgotten node was forgotten, until it is heard again
 
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
         """Restores stored nodes and their last runs, and compares the runs by the stored baselines.
@@ -98,7 +98,7 @@ class NodeRegistry:
         return [told, *self._changed(node, now)]
 
     def outdate(self, now: float) -> None:
-        """Notes that no node could be heard until now: what each found is still in its outbox."""
+        """Notes that no node could be heard until now: newer runs of each node are still in its outbox."""
         for node in self.nodes.values():
             node.is_heard, node.backlog_before = False, now
 
@@ -122,7 +122,7 @@ class NodeRegistry:
     def renew(self, name: str, cause: str, now: float) -> list[Command]:
         """Treats a node that had left and was heard again as a new node."""
         node = self.nodes[name]
-        node.begin_anew(now)
+        node.drop_evidence(now)
         self._conduct.forget(name)
         self.news.note_heard(node)
         self.news.note_details(node)
@@ -171,7 +171,7 @@ class NodeRegistry:
         return self._changed(node, now)
 
     def note_presence(self, event: PresenceSeen) -> None:
-        """Notes what an agent says about its outbox. What the broker had kept is old: runs may wait there since."""
+        """Notes an agent's data about its outbox. Data that the broker retained is old: runs may wait since then."""
         node = self.nodes[event.message.node]
         node.note_presence(event.message)
         if node.backlog_before is not None and not event.kept and event.message.outbox == 0:
@@ -235,7 +235,7 @@ class NodeRegistry:
         return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
-        """Resets a baseline: what its devices measure now counts as normal. Refused when there is no such baseline."""
+        """Resets a baseline: the present values of its devices are normal. Raises Refused for an unknown baseline."""
         compared = self.baselines.reset(baseline, now)
         return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
 
@@ -329,7 +329,7 @@ class NodeRegistry:
         return [*commands, Announce("node", self.view(node, now))]
 
     def _examine(self, node: Node) -> list[Command]:
-        """Reports a new node that was examined further without a change of evidence: a check it waited for reported."""
+        """Reports that a check of a new node has reported, without a change of evidence."""
         if node.service is ServiceState.ACCEPTING:
             self.news.note_evidence(node)
         return []

@@ -19,11 +19,13 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
 
 MOST_COST = float(MOST_RUNS)
-"""Runs that the coordinator takes of one report while other nodes wait. The agent sends the rest again."""
+"""Maximum number of runs that the coordinator takes of one report while other nodes wait. The agent sends the rest
+again.
+"""
 
 
 class StoredChecks:
-    """By node, the checks with stored runs. The last runs of each check are kept while the node is known."""
+    """The checks with stored runs, by node. The last runs of each check are kept while the node is known."""
 
     def __init__(self) -> None:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
@@ -47,10 +49,10 @@ class StoredChecks:
 
 
 class ReportIntake:
-    """Takes reports: knows the streams of all nodes, and which runs the coordinator has ordered.
+    """Takes reports. Knows the streams of all nodes, and the runs that the coordinator has requested.
 
-    A run that is taken is evidence about its node. `awaits(node, run)` says whether the quarantine waits for
-    that run as a test.
+    A run that is taken is evidence about its node. `awaits(node, run)` says whether the quarantine waits for that run
+    as a test.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class ReportIntake:
         self._run_ids = RunIds()
 
     def note_ordered(self, run: str, node: str) -> None:
-        """Notes that the coordinator has ordered a run from a node."""
+        """Notes that the coordinator has requested a run from a node."""
         self._run_ids.note_ordered(run, node)
 
     def forget(self, node: str) -> None:
@@ -119,7 +121,7 @@ class ReportIntake:
         return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
 
     def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
-        """The commands that follow from a run as evidence, and what its node is charged for it, in runs."""
+        """The commands that follow from a run as evidence, and the cost for its node, in runs."""
         node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
             self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
@@ -127,7 +129,7 @@ class ReportIntake:
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
-            if node.checks:  # without checks, its inventory has not arrived yet
+            if node.checks:  # a node without checks has not sent its inventory yet
                 changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)

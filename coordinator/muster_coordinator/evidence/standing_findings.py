@@ -1,4 +1,4 @@
-"""What stands against a node, as its evidence has it."""
+"""The findings that stand against a node, from its evidence."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _OF_A_NODE_FINDING = frozenset(StandingFinding.model_fields) & frozenset(NodeFin
 
 
 def standing_findings_of(evidence: Evidence) -> tuple[StandingFinding, ...]:
-    """Everything that stands against a node, with how well founded it is, convictions first."""
+    """All findings that stand against a node, each with its proof, convictions first."""
     convicted = ((finding, Proof.LOCALISED) for finding in evidence.convictions.values())
     own = (founded for check in evidence.checks.values() for founded in _own(check))
     compared = ((finding, Proof.COMPARED) for found in evidence.comparisons.values() for finding in found)
@@ -20,7 +20,7 @@ def standing_findings_of(evidence: Evidence) -> tuple[StandingFinding, ...]:
 
 
 def _own(check: CheckEvidence) -> Iterator[tuple[NodeFinding, Proof]]:
-    """What the check has found; a warning never makes it FAILED, and is gone as soon as a run does not warn."""
+    """A finding of the check; a warning never makes it FAILED, and ends as soon as a run does not warn."""
     confirmed = HEALTH[check.standing] is Health.FAILED
     for finding in check.findings:
         twice = finding.runs > 1 and (confirmed or finding.severity is Severity.WARNING)

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from muster.model import Json
-from muster_coordinator.model.events import Command, Tell
+from muster_coordinator.model.events import AppendStory, Command
 from muster_coordinator.model.nodes import NodeFinding, StoryEntry
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import Note
 
 
 class Story:
-    """Writes the entries of all stories. Each entry gets an id of its own."""
+    """Writes the entries of all stories. Each entry gets its own id."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -22,10 +22,10 @@ class Story:
         entry = StoryEntry(
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
-        return Tell(entry)
+        return AppendStory(entry)
 
     def append(self, note: Note, now: float) -> Command:
-        """The entry that the quarantine asks for."""
+        """The entry that the quarantine requests."""
         return self.tell(note.node, note.about, note.text, note.cause, now, data=note.data)
 
     def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:

@@ -1,4 +1,4 @@
-"""Counts of nodes by health and service state. Ten thousand nodes are counted with every scrape of metrics."""
+"""Counts of nodes by health and service state. Every scrape of metrics counts up to ten thousand nodes."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""`muster demo`: a small fleet on this host with two faults put into it, and whether muster names exactly those.
+"""`muster demo`: a small fleet on this host with two injected faults; muster must name exactly the faulty nodes.
 
-Broker, coordinator and agents are real processes, and the work of the checks is real work of the CPU. Only the devices
-and their faults are simulated. Every step is a function of the same shape: it says what it waits for, and waits.
+Broker, coordinator and agents are real processes, and the checks do real work on the CPU. Only the devices and their
+faults are simulated. Every step is a function of the same shape: it says what it waits for, and waits.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from muster_coordinator.web.client import Client
 from muster_coordinator.web.local_token import find_token
 
 DEADLINE_S = 240.0
-"""On two ordinary cores it takes 40 s; a host that is slow or busy may need several times as long."""
+"""Deadline. On two ordinary cores the demo takes 40 s; a slow or busy host may need several times as long."""
 
 POLL_S = 0.3
 
@@ -60,7 +60,7 @@ class DemoOutcome:
 class Demo:
     """One run of the demo. The fleet lives as long as the context; `directory` gets its logs and databases.
 
-    `config` is a settings file that every part reads; what the demo sets itself goes over it.
+    `config` is a settings file that every part reads; the demo's own settings override it.
     """
 
     def __init__(self, plan: DemoPlan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
@@ -76,12 +76,12 @@ class Demo:
 
     @property
     def url(self) -> str:
-        """Where the demo's API answers."""
+        """The URL of the demo's API."""
         return f"http://{self._addresses.http}"
 
     @property
     def data_dir(self) -> Path:
-        """Where the demo's coordinator keeps its data and its token."""
+        """The directory with the data and token of the demo's coordinator."""
         return coordinator_directory(self._directory)
 
     async def __aenter__(self) -> "Demo":
@@ -92,7 +92,7 @@ class Demo:
         self._stack.close()
 
     async def run(self) -> DemoOutcome:
-        """Goes through the whole demo and says so as it goes; Unavailable when it takes too long or a part dies."""
+        """Runs the whole demo and prints each step. Raises Unavailable if it takes too long or a part dies."""
         self._introduce()
         try:
             async with asyncio.timeout(DEADLINE_S):
@@ -180,7 +180,7 @@ class Demo:
         self._parts.append(await processes.start(name, [command, *self._options], processes.environment(settings), log))
 
     async def _until(self, what: str, done: Callable[[NodeView], bool]) -> None:
-        """Waits until `done` holds for every node, and says how many there are whenever that changes."""
+        """Waits until `done` holds for every node, and prints the number of nodes whenever it changes."""
         told = 0
         while told < len(self._plan.nodes):
             self._check_parts()

@@ -1,4 +1,4 @@
-"""The fleet of the demo, its faults, and which nodes muster named."""
+"""The fleet of the demo, its faults, and the nodes that muster named."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +17,16 @@ MOST_NODES = 64
 BACKGROUND_CHECKS = ("simulated", "gemm", "training")
 SWEEP_CHECK = "collective"
 SWEEP_PARAMS: Json = {"size_bytes": 4 << 20, "iterations": 20}
-"""Smaller messages and more of them than by default, because all pairs share the few cores of one host."""
+"""Smaller and more messages than by default, because all pairs share the few cores of one host."""
 
 LEAST_AT_ONCE = 2
-"""Nodes of one pair."""
+"""Number of nodes in a pair."""
 
 FAULTS: dict[str, list[Json]] = {
     "gpu": [{"kind": "ecc", "device": 0}, {"kind": "corrupt", "device": 0}],
     "slow_link": [{"kind": "slow_link", "factor": 20}],
 }
-"""By name of a fault, the settings of the simulated devices that cause it."""
+"""The settings of the simulated devices that cause a fault, by its name."""
 
 FAULT_TEXTS = {"gpu": "a GPU fault", "slow_link": "a slow link"}
 
@@ -41,14 +41,14 @@ class DemoPlan:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the parts of the demo listen, all on loopback."""
+    """The addresses at which the parts of the demo listen, all on loopback."""
 
     broker: str
     http: str
 
 
 def plan(count: int, with_faults: bool) -> DemoPlan:
-    """A fleet of `count` nodes; Refused when these are too few to tell the faults apart, or too many for one host."""
+    """A fleet of `count` nodes. Raises Refused for too few to tell the faults apart, or too many for one host."""
     least = LEAST_NODES_WITH_FAULTS if with_faults else LEAST_NODES
     if not least <= count <= MOST_NODES:
         raise Refused(f"--nodes {count}: the demo needs {least} to {MOST_NODES} nodes")
@@ -94,14 +94,14 @@ def agent_settings(node: str, fleet: DemoPlan, addresses: Addresses, directory: 
 
 
 def at_once(cores: int) -> str:
-    """How many nodes the sweep measures at once. Each needs a core, or healthy nodes look slow by chance."""
+    """The number of nodes that the sweep measures at once. Each needs a core, or healthy nodes look slow by chance."""
     return str(max(LEAST_AT_ONCE, cores))
 
 
 def named(nodes: list[NodeView], sweep: SweepRecord) -> dict[str, list[str]]:
-    """By node, the codes of the errors that stand against the nodes that muster names as bad.
+    """The codes of the errors that stand against the nodes that muster names as faulty, by node.
 
-    A node is named when it is FAILED or the sweep convicted it.
+    A node is named if it is FAILED or the sweep convicted it.
     """
     convicted = {failed.node for failed in sweep.failed_nodes}
     return {

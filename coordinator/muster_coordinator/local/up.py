@@ -18,7 +18,7 @@ STEADY_S = 60.0
 """After this time a part counts as up, and the next pause is short again."""
 
 REFUSALS = (EX_USAGE, EX_UNAVAILABLE)
-"""With these exit codes a part has said what a person must change. A restart would not help."""
+"""With these exit codes a part has reported an error that a person must fix. A restart would not help."""
 
 log = structlog.get_logger()
 

@@ -22,7 +22,7 @@ from muster_coordinator.model.probes import CheckAbilities
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What follows from `evidence` of a check with these `abilities`."""
+    """The conclusions from `evidence` of a check with these `abilities`."""
 
     evidence: GroupEvidence
     abilities: CheckAbilities
@@ -49,13 +49,13 @@ class Diagnosis:
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
-        """Everything that is at fault."""
+        """All parts that are at fault."""
         rules = (self.nodes, self.leaves, self.links, self.paths)
         return tuple(culprit for rule in rules for culprit in rule.convicted.values())
 
     @cached_property
     def convicted(self) -> frozenset[str]:
-        """The nodes that are at fault, or whose link or rails are."""
+        """The nodes that are at fault themselves, or whose link or rails are."""
         return frozenset((*self.nodes.convicted, *self.links.convicted))
 
     @property

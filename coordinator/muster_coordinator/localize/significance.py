@@ -1,15 +1,15 @@
-"""Whether bad runs may be chance: how many are needed before intermittent faults or lies no longer explain them.
+"""Whether bad runs may be random: how many are needed before intermittent faults or lies no longer explain them.
 
-**Intermittent faults.** In a larger fleet, intermittent faults of several nodes meet more often where they look like
-one permanent fault. A run is spoiled by chance with probability 0.015. Example: of 232 nodes, node a was bad with two
-partners. The expected number of nodes for which chance spoils the first run and one more is 232 x 0.015 x 0.015 = 0.05
+**Intermittent faults.** In a larger fleet, intermittent faults of several nodes more often look like one permanent
+fault by coincidence. A run is spoiled at random with probability 0.015. Example: of 232 nodes, node a was bad with two
+partners. The expected number of nodes whose first run and one more are spoiled at random is 232 x 0.015 x 0.015 = 0.05
 in a sweep, which is more than the accepted 0.001. With three partners it is 0.0008, so three are enough. If the runs
 reached nearly the same bandwidth, fewer are enough: two separate faults rarely slow a node equally.
 
-**Lies.** A compromised node reports what it likes, and makes honest partners slow or crash. Liars pass with each other,
-so a node that has passed may still be a liar. But a random draw picks no liar more often than another node. Example: of
-256 nodes 12 may lie. The expected number of honest nodes that meet a liar in the first round and three more in a row is
-12 x 11 / 254 x 10 / 253 x 9 / 252, which is one in 1,400 sweeps. Four partners therefore convict.
+**Lies.** A compromised node can report anything, and can make honest partners slow or crash. Liars pass with each
+other, so a node that has passed may still be a liar. But a random draw picks no liar more often than another node.
+Example: of 256 nodes 12 may lie. The expected number of honest nodes that meet a liar in the first round and three more
+in a row is 12 x 11 / 254 x 10 / 253 x 9 / 252, which is one in 1,400 sweeps. Four partners therefore convict.
 
 Each function takes time in proportion to the number of runs that it is given.
 """
@@ -21,26 +21,26 @@ from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.normal.normality import liars_among
 
 SPOILED_BY_CHANCE = 0.015
-"""Share of a node's runs that are bad by chance, if one node in twenty has a fault that shows in 30 % of its runs."""
+"""Share of a node's runs that are bad at random, if one node in twenty has a fault that shows in 30 % of its runs."""
 
 FALSE_NODES, FALSE_PATHS = 0.001, 0.0025
 """Accepted false-accusation rate of a sweep, for nodes and for paths. A wrongly named path costs an inspection; a
 wrongly named node loses its work."""
 
 CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
-"""Runs that one fault slows lie within this ratio at noise of 5 %; those of two faults do with this probability."""
+"""Runs that one fault slows lie within this ratio at noise of 5 %; those of two faults do so with this probability."""
 
 AGREEMENT = 1.5
-"""Runs that one permanent fault slows differ only by noise; from 20 % too low to 20 % too high is this ratio."""
+"""Runs that one permanent fault slows differ only by noise; this is the ratio from 20 % too low to 20 % too high."""
 
 
 def partners_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
-    """With how many partners a node must fail as in its `bad` runs, in a fleet of `nodes`, to be convicted."""
+    """The number of partners with which a node in a fleet of `nodes` must have runs like `bad` to be convicted."""
     return _runs_needed(nodes, SPOILED_BY_CHANCE, FALSE_NODES, bad)
 
 
 def path_runs_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
-    """How often a path must be as in its `bad` runs, in a fleet of `nodes`, to be convicted. It has two ends."""
+    """The number of runs like `bad` that convict a path in a fleet of `nodes`. A path has two ends."""
     return _runs_needed(nodes, 2 * SPOILED_BY_CHANCE, FALSE_PATHS, bad)
 
 
@@ -76,6 +76,6 @@ def _within(ratio: float, bad: Sequence[GroupRun]) -> bool:
 
 
 def _runs_needed(nodes: int, spoiled: float, accepted: float, bad: Sequence[GroupRun]) -> int:
-    """The least number of runs that chance spoils, the first and then each further one, rarely enough."""
+    """The least number of runs that are spoiled at random rarely enough: the first and each further one."""
     again = spoiled * CLOSE_BY_CHANCE if _within(CLOSE, bad) else spoiled
     return 1 + math.ceil(math.log(nodes * spoiled / accepted) / -math.log(again))

@@ -236,7 +236,7 @@ class EraseBaseline:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class AppendStory:
     """Append an entry to the story of a node."""
 
     entry: StoryEntry
@@ -292,7 +292,7 @@ Command = (
     | SaveBaseline
     | SaveLevels
     | EraseBaseline
-    | Tell
+    | AppendStory
     | SendAck
     | SendCommand
     | PublishReferences

@@ -228,15 +228,15 @@ class QuarantineRecord(Data):
     decision: NodeDecision
     actors: ActorStatus = Field(default_factory=lambda: _NO_STATUS)
 
-    def knowing(self, **changes: Any) -> Self:
+    def with_evidence(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
         return self if _holds(self.evidence, changes) else self._with("evidence", self.evidence, changes)
 
-    def deciding(self, **changes: Any) -> Self:
+    def with_decision(self, **changes: Any) -> Self:
         """The record with these fields of the decision changed."""
         return self if _holds(self.decision, changes) else self._with("decision", self.decision, changes)
 
-    def acting(self, **changes: Any) -> Self:
+    def with_actor_status(self, **changes: Any) -> Self:
         """The record with these fields of the actors' status changed."""
         return self if _holds(self.actors, changes) else self._with("actors", self.actors, changes)
 
@@ -280,9 +280,9 @@ class QuarantineRecord(Data):
         return next((seen.leaving for seen in self.actors.observed.values() if seen.leaving is not None), None)
 
     @property
-    def hands_off(self) -> str | None:
+    def left_alone_because(self) -> str | None:
         """Why muster leaves it alone; None when it does not."""
-        return hands_off(self.decision.hold, self.actors.observed)
+        return left_alone_because(self.decision.hold, self.actors.observed)
 
     @property
     def is_proven(self) -> bool:
@@ -312,7 +312,7 @@ def _holds(part: Data, changes: dict[str, Any]) -> bool:
     return all(getattr(part, name) == value for name, value in changes.items())
 
 
-def hands_off(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
+def left_alone_because(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:
     """Why muster leaves a node alone: a hold, an opt-out or a drain by others; None when it does not."""
     if hold is not None:
         return hold.text

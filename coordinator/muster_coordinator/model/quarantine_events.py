@@ -110,7 +110,7 @@ class ActionEnded(Data):
     only_tells: bool = False
 
 
-class AllTold(Data):
+class AllActorsCalled(Data):
     """Every actor was called once for a transition."""
 
     kind: Literal["all_told"] = "all_told"
@@ -207,7 +207,7 @@ Event = (
     | NodeSurveyed
     | NodeNotListed
     | ActionEnded
-    | AllTold
+    | AllActorsCalled
     | AlarmTaken
     | AlarmDelivered
     | NodeErased

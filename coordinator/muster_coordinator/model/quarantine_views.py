@@ -14,8 +14,8 @@ from muster_coordinator.model.quarantine import (
     Requirement,
     SecondOpinion,
     UpcomingRequirement,
-    hands_off,
     kept_off,
+    left_alone_because,
 )
 from muster_coordinator.model.transitions import ActorOutcome
 
@@ -97,9 +97,9 @@ class CaseView(Data):
     will_drain_again: tuple[str, ...] = ()
 
     @property
-    def hands_off(self) -> str | None:
+    def left_alone_because(self) -> str | None:
         """Why muster leaves it alone; None when it does not."""
-        return hands_off(self.hold, self.views)
+        return left_alone_because(self.hold, self.views)
 
     @property
     def leaving(self) -> str | None:

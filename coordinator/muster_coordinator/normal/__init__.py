@@ -1,5 +1,5 @@
-"""What is normal: baselines over the fleet and over each device's own history, and what is out of line. Pure.
+"""Normal values: baselines over the fleet and over each device's own history, and values out of line. Pure.
 
-Must not know nodes' health, sweeps or the quarantine: it takes numbers and gives findings.
-Start with `baselines.py`, which chooses what can be compared; `baseline.py` compares one metric.
+Must not import the health of nodes, sweeps or the quarantine: it takes numbers and returns findings. Start with
+`baselines.py`, which chooses the runs that can be compared; `baseline.py` compares one metric.
 """

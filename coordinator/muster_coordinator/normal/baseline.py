@@ -1,10 +1,10 @@
-"""What is normal for one metric of one check, over all devices that are measured under the same conditions.
+"""The normal values of one metric of one check, over all devices that are measured under the same conditions.
 
 The idea: compare each device with the fleet (outlier) and with its own past (drift), and never hold a common cause
 against single nodes.
 
 - A device counts with the median of its last three values. The median of its first eight values is its own level.
-- A node counts with at most the usual number of devices, whatever it announces: see `shares`.
+- A node counts with at most the usual number of devices, even if it announces more: see `shares`.
 - The anchor is the level of the fleet that counts as normal: median and spread. It is set when enough devices of enough
   nodes were measured, and again each time their number has doubled. Prevents: the first devices decide for all.
 - The anchor follows the fleet when it gets better, never when it gets worse. If the centre of the fleet, or many nodes
@@ -14,8 +14,8 @@ against single nodes.
   level.
 
 Example: 64 devices measure about 700 TFLOP/s with a spread of 7, which counts as at least 1.5 % = 10.5. A device at 640
-is 8.6 % worse. The limit is five spreads, widened for 64 devices: 9.7 %, or 632. At 630 the device is an outlier.
-A device that began at 720 and now reaches 640, 11 % less, drifts, although it is no outlier.
+is 8.6 % worse. The limit is five spreads, widened for 64 devices: 9.7 %, or 632. At 630 the device is an outlier. A
+device that began at 720 and now reaches 640, 11 % less, drifts, although it is no outlier.
 
 A reading costs O(log n) comparisons and one insertion into a sorted list for n devices. All devices are compared again
 only when the anchor is set.
@@ -76,7 +76,7 @@ class Baseline:
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
         self._nodes: dict[str, dict[Device, Track]] = {}
-        self._measured: dict[str, float] = {}  # when each node was measured, the latest last
+        self._measured: dict[str, float] = {}  # the time of each node's last measurement, the latest last
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
@@ -126,7 +126,7 @@ class Baseline:
         return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
 
     def reset(self, now: float) -> tuple[Held, BaselineRecord]:
-        """Resets what is normal, for the fleet and for every device, to what is measured now."""
+        """Resets the normal values of the fleet and of every device to the present ones."""
         self._anchor, self._reset_at = None, now
         self._suspects.out_of_line.clear()
         self._suspects.since = None
@@ -208,7 +208,7 @@ class Baseline:
         return [*islice(self._nodes.get(node, {}).values(), self._shares.each)]
 
     def _withdraw(self, node: str) -> int:
-        """Takes the devices of a node out of the counts; returns how many devices the node has."""
+        """Removes the devices of a node from the counts. Returns how many devices the node has."""
         for track in self._counted(node):
             self._typical.replace(track.typical, None)
             self._noises.replace(track.noise, None)
@@ -243,7 +243,7 @@ class Baseline:
             doubled = count >= 2 * self._anchor.devices and self._suspects.since is None and share <= shift
             better = (
                 count >= self._anchor.devices and share < -shift
-            )  # the first nodes that are measured after a restart are not the fleet
+            )  # the first nodes that are measured after a restart are not the whole fleet
             if not doubled and not better:
                 return False
         level = level_of(self._typical.values)
@@ -262,7 +262,7 @@ class Baseline:
 
     @property
     def _judged(self) -> int:
-        """Nodes whose devices were measured often enough; an average if only some devices of a node were."""
+        """The nodes whose devices were measured often enough; an average if only some devices of a node were."""
         return len(self._nodes) * len(self._typical) // max(self._counting, 1)
 
     def _shift(self, anchor: Anchor) -> float:

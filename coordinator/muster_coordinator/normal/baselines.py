@@ -1,9 +1,10 @@
-"""All baselines of the fleet: which runs are compared with each other, and what the comparisons find.
+"""All baselines of the fleet: which runs are compared with each other, and the findings of the comparisons.
 
 The idea: two runs are comparable if they have the same check, parameters, machine type, and facts of `COMPARED_BY`.
-Each metric under such a condition has a baseline of its own. Only runs of a single node that did not fail count: what a
-reference calls bad never becomes normal. Results that must be equal bit by bit (fingerprints) are compared under the
-same versions of software too. Speeds are not: a driver that makes the fleet slower must show as a shift.
+Each metric under such a condition has its own baseline. Only runs of a single node that did not fail count: a value
+that a reference calls bad never becomes normal. Results that must be equal bit by bit (fingerprints) are compared only
+under the same versions of software. Speeds are compared across versions: a driver that makes the fleet slower must show
+as a shift.
 
 Example: 500 nodes of type a3 and 12 of type a4 run gemm with shape 8192. There are two baselines for `tflops`, one for
 each machine type.
@@ -43,31 +44,35 @@ COMPARED_BY = (
     "size_bytes",
     "steps",
 )
-"""Facts that make runs comparable: what was measured on, and how much, if the parameters leave that open."""
+"""Facts that make runs comparable: the measured hardware, and the amount of work, if the parameters do not give it."""
 
 COMPARED = ("baseline.outlier", "baseline.drift", "baseline.fingerprint")
 """Codes of the findings of comparisons against a node."""
 
 MAX_BASELINES = 1_000
 MAX_DEVICES = 2_000_000
-"""A device counts in every baseline that it is in."""
+"""Maximum number of counted devices over all baselines. A device counts in every baseline that it is in."""
 
 MAX_CONDITION_CHARS = 4_096
-"""A run with longer conditions is not compared. No node can make the coordinator keep them."""
+"""Maximum size of a run's conditions. A run with longer ones is not compared, so no node can make the coordinator keep
+them.
+"""
 
 MAX_RESULTS = 64
-"""Fingerprints of one run that are compared; a matrix product has one for each number format."""
+"""Maximum number of fingerprints of one run that are compared; a matrix product has one for each number format."""
 
 MAX_READINGS = 2_000
-"""Numbers of one run that are compared, about ten metrics of 128 devices. Further metrics are left out."""
+"""Maximum number of values of one run that are compared: about ten metrics of 128 devices. Further metrics are left
+out.
+"""
 
 MAX_RESULT_CHARS = 256
-"""A longer result is no fingerprint. No node can make the coordinator keep it."""
+"""Maximum length of a fingerprint. A longer result is not compared, so no node can make the coordinator keep it."""
 
 
 @dataclass(slots=True)
 class ComparedRun:
-    """The result of a run: by node and subject, the findings that stand against the node now, and commands to store.
+    """The result of a run: the findings that stand against each node now, by subject, and commands to store.
 
     A subject is a metric or result of a check with certain parameters. A node with new hardware or software is compared
     with other nodes than before. The findings of the new comparison replace those of the old one.
@@ -85,7 +90,7 @@ NOTHING = ComparedRun()
 
 
 class Baselines:
-    """All baselines and fingerprints; those that were measured last come last."""
+    """All baselines and fingerprints; the last measured ones are at the end."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
@@ -97,7 +102,7 @@ class Baselines:
         """Keeps the stored records until their baseline is measured again."""
         by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
         for record in levels:
-            if record.levels:  # not of a node that has left
+            if record.levels:  # only of nodes that have not left
                 by_baseline[record.baseline].append(record)
         records = {record.id: record for record in baselines}
         self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
@@ -111,7 +116,7 @@ class Baselines:
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
             return NOTHING
         if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
-            return NOTHING  # these are part of every key below: checked here once instead of for each metric
+            return NOTHING  # these are part of every key below, and are checked once here instead of for each metric
         compared = ComparedRun()
         self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
         self._compare_results(run, inventory, compared, now=now, alike=alike)
@@ -119,7 +124,7 @@ class Baselines:
         return compared
 
     def reset(self, id: str, now: float) -> ComparedRun:
-        """Resets a baseline to what is measured now; Refused when there is no baseline with this id."""
+        """Resets a baseline to the present values. Raises Refused if there is no baseline with this id."""
         known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
         if id not in known:
             raise Refused(unknown("baseline", id, known))
@@ -233,7 +238,7 @@ class Baselines:
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
     def _note_measured(self, key: str, node: str, compared: ComparedRun) -> None:
-        """Notes that a node measured, and drops the oldest baseline of a node that is alone in too many."""
+        """Notes that a node measured, and drops the oldest baseline of a node with too many unshared ones."""
         if (given_up := self._founders.note(key, node)) is not None:
             self._drop(given_up, compared)
 
@@ -258,7 +263,7 @@ Measured = TypeVar("Measured")
 
 
 def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]) -> list[tuple[Device, Measured]]:
-    """What was measured on devices that the node has announced; on any device when it announced none."""
+    """The values of devices that the node has announced; of all devices if it announced none."""
     return [
         (device, value)
         for device, value in measured[:MOST_DEVICES]
@@ -267,13 +272,13 @@ def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]
 
 
 def _key(check: str, what: str, when: Json) -> str | None:
-    """The id of a comparison, the same after a restart; None when its condition is too long."""
+    """The id of a comparison, the same after a restart; None if its condition is too long."""
     text = json.dumps([check, what, when], sort_keys=True)
     return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
-    """By model of device and name of computation, the result of each device. Other values are left out."""
+    """The result of each device by its model and the name of the computation. Other values are left out."""
     fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
     if not isinstance(fingerprints, dict):
         return

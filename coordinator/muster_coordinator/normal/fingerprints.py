@@ -2,7 +2,7 @@
 
 The idea: a majority of devices decides which result is right. A device with another result makes its node a suspect. It
 is no proof, because muster does not know everything that determines the bits. If many nodes differ, the cause is
-common, and no node is suspected. A node counts with at most the usual number of devices, whatever it announces: see
+common, and no node is suspected. A node counts with at most the usual number of devices, even if it announces more: see
 `shares`.
 
 Example: 199 devices report hash `ab12` and one reports `9f03`. `ab12` has the majority, and the one device has a
@@ -55,7 +55,7 @@ class Fingerprints:
             self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
         kept = self._nodes.setdefault(node, {})
         self.devices -= len(kept)
-        kept.update((device, sys.intern(result)) for device, result in results)  # nearly all are the same
+        kept.update((device, sys.intern(result)) for device, result in results)  # nearly all are the same text
         self.devices += len(kept)
         self._enter(node, before)
         found = tuple(self._differs(device) for device, bits in self._nodes[node].items() if self._is_odd(bits))

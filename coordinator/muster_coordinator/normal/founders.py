@@ -1,8 +1,8 @@
 """Limits the baselines that belong to a single node, so that no node can push out the baselines of the others.
 
-A node that measures with parameters of its own begins a new baseline, and may do so with every run. A node may keep
-MOST_ALONE baselines that no second node has joined. When it begins one more, it gives up the oldest of them. Example:
-n1 makes up 1,000 conditions; it keeps the last 200, and the shared baselines stay. Each step takes constant time.
+A node that measures with its own parameters begins a new baseline, and may do so with every run. A node may keep
+MOST_ALONE baselines that no second node has joined. When it begins one more, it loses the oldest of them. Example: n1
+makes up 1,000 conditions; it keeps the last 200, and the shared baselines stay. Each step takes constant time.
 """
 
 from collections import OrderedDict, defaultdict
@@ -11,18 +11,18 @@ MOST_ALONE = 200
 """A fifth of all baselines. The built-in checks make about 60 on a node that is alone in its fleet."""
 
 SHARED = ""
-"""Stands in the place of the founder's name when a second node has joined."""
+"""Replaces the founder's name when a second node has joined."""
 
 
 class Founders:
-    """By key of a baseline, the only node that has measured for it so far."""
+    """The only node that has measured for a baseline so far, by the baseline's key."""
 
     def __init__(self) -> None:
         self._founder: dict[str, str] = {}
         self._alone: defaultdict[str, OrderedDict[str, None]] = defaultdict(OrderedDict)
 
     def note(self, key: str, node: str) -> str | None:
-        """Notes that a node measures for a baseline. Returns the key of the baseline that it must give up, if any."""
+        """Notes that a node measures for a baseline. Returns the key of the baseline that it loses, if any."""
         if self._founder.setdefault(key, node) != node:
             self.end(key)
             self._founder[key] = SHARED

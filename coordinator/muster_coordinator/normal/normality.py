@@ -1,6 +1,6 @@
-"""The thresholds of baselines: what a level is, and how far from it is too far.
+"""The thresholds of baselines: levels, and the distance from a level that is too far.
 
-Every threshold of the comparisons over the fleet and over time stands here with its reason.
+This module holds every threshold of the comparisons over the fleet and over time, with its reason.
 
 Example: 50 devices with centre 700 and spread 7. The spread counts as at least 1.5 % of 700, 10.5, and is widened by
 two standard errors, 1 + 2 x 1.17 / sqrt(50) = 1.33, to 14. Five times that is 10 %: below 630 a device is an outlier.
@@ -23,14 +23,15 @@ One odd run changes nothing; two in a row do, as in health.
 """
 
 EARLIER_RUNS = 8
-"""The first values that make a device's own level. The error of their median is half that of one value. With gemm every
-six hours, they take two days."""
+"""Number of first values that make a device's own level. The error of their median is half that of one value. With gemm
+every six hours, they take two days.
+"""
 
 LEAST_PEERS = 8
 """The lowest number of others to compare a device with. Among fewer, one bad device makes up much of the spread."""
 
 TOO_MANY_SPREADS = 5.0
-"""Of a million normally distributed values, not one is five standard deviations worse by chance."""
+"""Of a million normally distributed values, not one is five standard deviations worse at random."""
 
 FLEET_FLOOR = 0.015
 """The least spread over the fleet, as a share of its centre: an outlier is at least 7.5 % worse than many others.
@@ -65,7 +66,7 @@ When a tenth of all nodes is out of line at the same time, the cause is common: 
 """
 
 LEAST_CROWD = 3
-"""Two bad nodes may be a coincidence also in a small fleet."""
+"""Two bad nodes may be a coincidence even in a small fleet."""
 
 LYING = 0.05
 """Share of the nodes that may lie, but at least one node. An attacker has to break into each node separately."""
@@ -109,7 +110,7 @@ def share_worse(value: float, centre: float, worse: Worse) -> float:
 
 
 def too_bad(value: float, level: Level, worse: Worse, floor: float) -> bool:
-    """Whether a value is worse than chance explains. The spread of `level` counts as at least `floor` of its centre."""
+    """Whether a value is worse than random. The spread of `level` counts as at least `floor` of its centre."""
     if level.centre == 0:
         return False
     spread = max(level.spread / abs(level.centre), floor)
@@ -131,7 +132,7 @@ def shift_of(level: Level, devices: int) -> float:
 
 
 def are_enough(nodes: int, alike: int) -> bool:
-    """Whether this number of nodes is enough to tell what is normal: most are honest, even if all liars came first.
+    """Whether this number of nodes is enough for a normal value: most are honest, even if all liars came first.
 
     `alike` is the number of nodes of the same machine type. Example: of 200 nodes 10 may lie, so 21 are enough. The
     first ten alone might all be liars, and the honest nodes would be compared with them.
@@ -140,7 +141,7 @@ def are_enough(nodes: int, alike: int) -> bool:
 
 
 def is_crowd(out_of_line: int, nodes: int) -> bool:
-    """Whether so many of all nodes are out of line that the cause is common."""
+    """Whether the nodes out of line are so many of all nodes that the cause is common."""
     return out_of_line >= max(LEAST_CROWD, CROWD * nodes)
 
 

@@ -10,7 +10,7 @@ from muster.model import Json, Metric
 from muster_coordinator.normal.normality import EARLIER_RUNS, RECENT_RUNS, Level, own_level_of
 
 Device = int | None
-"""A device's index; None is the node itself, or the CPU that is measured in a device's place."""
+"""A device's index; None is the node itself, or the CPU that is measured in place of a device."""
 
 
 class MetricReading(NamedTuple):

@@ -1,4 +1,4 @@
-"""How many devices of one node count in a comparison of the fleet."""
+"""Limits the number of devices of one node that count in a comparison of the fleet."""
 
 from muster_coordinator.normal.ranked import Ranked
 
@@ -8,7 +8,7 @@ class Shares:
 
     A node may announce any number of devices and report any numbers for them. Example: of four nodes three have 8
     devices and a liar announces 128. Without the limit the liar would be most of the fleet, and the honest nodes out of
-    line. With it each counts with 8. A replacement takes time in proportion to the nodes, as inserting into a list
+    line. With it each counts with 8. A replacement takes time in proportion to the nodes, as an insertion into a list
     does.
     """
 
@@ -17,7 +17,7 @@ class Shares:
         self._sizes = Ranked()
 
     def replace(self, before: int, after: int) -> bool:
-        """Notes how many devices a node had and has; True when `each` has changed."""
+        """Notes the former and present number of devices of a node. Returns whether `each` has changed."""
         self._sizes.replace(before or None, after or None)
         sizes = self._sizes.values
         usual = int(sizes[(len(sizes) - 1) // 2]) if sizes else 1

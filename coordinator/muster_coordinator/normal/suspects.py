@@ -1,4 +1,4 @@
-"""Which nodes are out of line in one comparison, and whether there are so many that the cause is common.
+"""The nodes that are out of line in one comparison, and whether they are so many that the cause is common.
 
 Example: 3 of 20 nodes become outliers within a week. 3 is at least a tenth of 20 and at least LEAST_CROWD, so the cause
 is common: their findings are withdrawn, and the fleet has a finding instead. Each node takes constant time on average.
@@ -10,13 +10,13 @@ from muster.model import Finding
 from muster_coordinator.normal.normality import SAME_TIME_S, is_crowd
 
 Held = Mapping[str, tuple[Finding, ...]]
-"""By node, the findings of the comparison that stand against it from now on."""
+"""The findings of the comparison that stand against each node from now on."""
 
 
 class Suspects:
     """The nodes that are out of line, with the time of their measurement, the latest last (`out_of_line`).
 
-    `since` is when a common cause began, None without one. While there is one, no finding stands against a node.
+    `since` is the begin of a common cause; None without one. While there is one, no finding stands against a node.
     """
 
     def __init__(self) -> None:
@@ -25,9 +25,9 @@ class Suspects:
         self._accused: set[str] = set()
 
     def take(self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float) -> Held:
-        """Notes what was found about a node of `nodes`, which was measured `at`. Returns the findings that change.
+        """Notes the findings about a node of `nodes`, which was measured `at`. Returns the findings that change.
 
-        `shifted` says that the whole fleet has become worse.
+        `shifted` means that the whole fleet has become worse.
         """
         self.out_of_line.pop(node, None)
         if found:

@@ -4,7 +4,7 @@ from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    AllTold,
+    AllActorsCalled,
     Command,
     LogResumedByHand,
     NodeSurveyed,
@@ -69,9 +69,9 @@ class ActorIntake:
         states.look_at_retry(event.node)
         return EventResult(commands)
 
-    def note_told(self, event: AllTold, _: float) -> EventResult:
+    def note_all_called(self, event: AllActorsCalled, _: float) -> EventResult:
         """Takes in that every actor was called once for a transition."""
-        commands = [*self._states.transitions.note_told(event.node, event.transition)]
+        commands = [*self._states.transitions.note_all_called(event.node, event.transition)]
         self._note_uncordoned(event.node)
         return EventResult(commands)
 
@@ -93,7 +93,7 @@ class ActorIntake:
         if not self._resumes_everywhere and record.decision.hold is not None:
             return []
         hold = hold_after_resume(record, actor, now, everywhere=self._resumes_everywhere)
-        record = self._states.put(record.deciding(hold=hold))
+        record = self._states.put(record.with_decision(hold=hold))
         logged = LogResumedByHand(node=record.node, actor=actor, text=hold.reason)
         if not self._resumes_everywhere:
             return [logged, note(record, "service", f"stays {record.state}: {hold.reason}")]
@@ -103,4 +103,4 @@ class ActorIntake:
     def _note_uncordoned(self, node: str) -> None:
         """Notes that a node is in service again once every actor has uncordoned it."""
         if node in self._states.by_node and self._states.transitions.is_uncordoned(node):
-            self._states.put(self._states.by_node[node].acting(shut_out_as=None))
+            self._states.put(self._states.by_node[node].with_actor_status(shut_out_as=None))

@@ -34,7 +34,7 @@ def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) 
     While muster leaves a node alone, its mark is not set again. It is removed even then, unless the node opted out.
     """
     seen, is_out = record.actors.observed[actor], record.state in OUT_OF_SERVICE
-    is_ours_to_say = record.hands_off is None if is_out else not seen.opted_out
+    is_ours_to_say = record.left_alone_because is None if is_out else not seen.opted_out
     differs = _differs(seen, is_out=is_out) and is_ours_to_say
     if latest is None or latest.transition.dry_run:
         is_decided = record.state is not ServiceState.ACCEPTING or record.decision.kept_out_as_new
@@ -99,12 +99,12 @@ def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
         notes.append(("scheduler", news))
     is_other = _is_other_machine(record, before, event.node)
     is_swapped = before is not None and before.registration not in (None, event.node.registration)
-    record = record.acting(observed={**record.actors.observed, event.actor: event.node}, was_listed=True)
+    record = record.with_actor_status(observed={**record.actors.observed, event.actor: event.node}, was_listed=True)
     if is_other:
         notes.append(("left", f"{event.actor} has another machine under this name, which is not accepted yet"))
         record = as_left(record)
     elif is_swapped and record.state in OUT:
-        record = record.deciding(probation=None)
+        record = record.with_decision(probation=None)
     return Surveyed(record, tuple(notes))
 
 
@@ -122,8 +122,8 @@ def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, se
 
 def as_left(record: QuarantineRecord) -> QuarantineRecord:
     """The record of a node that left the fleet. A transition that uncordons it must not uncordon the next machine."""
-    record = record.knowing(has_left=True)
-    return record if record.state in OUT else record.acting(transition=None)
+    record = record.with_evidence(has_left=True)
+    return record if record.state in OUT else record.with_actor_status(transition=None)
 
 
 def _news(before: SchedulerNode | None, event: NodeSurveyed) -> str | None:
@@ -157,11 +157,11 @@ def after_outcome(record: QuarantineRecord, transition: Transition, actor: str) 
 
     A node that it uncordoned counts as uncordoned at once, before the next survey.
     """
-    record = record.acting(shows_held=transition.after is ServiceState.HELD)
+    record = record.with_actor_status(shows_held=transition.after is ServiceState.HELD)
     seen = record.actors.observed.get(actor)
     if seen is None or record.actors.transition != transition.id or transition.is_out:
         return record
     if seen.mark not in (Mark.OURS, Mark.UNDONE):
         return record
     seen = seen.model_copy(update={"mark": Mark.NONE, "transition": None, "incomplete": False})
-    return record.acting(observed={**record.actors.observed, actor: seen})
+    return record.with_actor_status(observed={**record.actors.observed, actor: seen})

@@ -157,4 +157,4 @@ class Admission:
 
 def must_go(record: QuarantineRecord) -> bool:
     """Whether a node must be cordoned as soon as it is admitted."""
-    return record.is_proven and record.hands_off is None
+    return record.is_proven and record.left_alone_because is None

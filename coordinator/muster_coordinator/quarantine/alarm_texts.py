@@ -151,7 +151,7 @@ class AlarmTexts:
         record = self._records.by_node.get(node)
         if record is None or record.evidence.has_left:
             return "it has left the fleet"
-        return record.hands_off or f"it is {record.state.replace('_', ' ').lower()}"
+        return record.left_alone_because or f"it is {record.state.replace('_', ' ').lower()}"
 
 
 def _names(nodes: list[str]) -> str:

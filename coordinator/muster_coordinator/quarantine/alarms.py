@@ -138,7 +138,7 @@ def levels_of(
     A node that muster leaves alone adds to no wait: a person knows of it.
     """
     decision = record.decision
-    if record.hands_off is None:
+    if record.left_alone_because is None:
         if (subject := _waits_for(record, domain)) is not None:
             yield (AlarmKind.BUDGET, subject), decision.required_since or decision.since
         if record.state is ServiceState.CORDONED and needs_person(decision.cordoned_at, rules.returning):
@@ -148,7 +148,7 @@ def levels_of(
     for actor, outcome in latest.outcomes.items():
         if outcome.effect is Effect.FAILED and not outcome.only_tells:
             yield (AlarmKind.ACTION, actor), outcome.failing_since or outcome.at
-    if record.hands_off is None and is_drained_by_nobody(record, latest):
+    if record.left_alone_because is None and is_drained_by_nobody(record, latest):
         yield (AlarmKind.ACTION, about_node(record.node)), latest.transition.at
 
 

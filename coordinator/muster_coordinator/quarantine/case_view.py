@@ -103,7 +103,7 @@ def _needs_person(record: QuarantineRecord, settings: QuarantineSettings) -> str
 
 
 def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, policy: Policy) -> tuple[str, ...]:
-    if record.state in OUT or record.hands_off is not None or settings.mode == "observe":
+    if record.state in OUT or record.left_alone_because is not None or settings.mode == "observe":
         return ()
     return policy.ignored(record.evidence.findings, record.decision.ignored_before)
 

@@ -111,7 +111,7 @@ def _may_change(record: QuarantineRecord, rules: Rules) -> bool:
         return False
     if record.state is ServiceState.ACCEPTING and record.decision.requirement is None:
         return record.decision.hold is None and (rules.decides or record.actors.shut_out_as is None)
-    return rules.decides and record.hands_off is None
+    return rules.decides and record.left_alone_because is None
 
 
 def _accept(record: QuarantineRecord, rules: Rules) -> Target:

@@ -25,7 +25,7 @@ def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float)
     before = record.decision
     notes: list[Note] = []
     if result.causes != before.causes and not _keeps_causes(record):
-        record = record.deciding(causes=result.causes)
+        record = record.with_decision(causes=result.causes)
     if result.requirement != before.requirement:
         record = _requiring(record, result.requirement, now)
         if _gist(result.requirement) != _gist(before.requirement):
@@ -33,7 +33,7 @@ def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float)
             text = requirement_text(result.requirement, result.causes)
             notes.append(Note(node=record.node, about="policy", text=text, data=data))
     if result.upcoming != before.upcoming:
-        record = record.deciding(upcoming=result.upcoming)
+        record = record.with_decision(upcoming=result.upcoming)
         if result.upcoming is not None:
             text = result.upcoming.text(format_instant(result.upcoming.at))
             data = result.upcoming.model_dump(mode="json")
@@ -65,10 +65,10 @@ def _requiring(record: QuarantineRecord, requirement: Requirement | None, now: f
     """
     before = record.decision
     if requirement is None:
-        return record.deciding(requirement=None, required_since=None, cause_since=None, waits_for=None)
+        return record.with_decision(requirement=None, required_since=None, cause_since=None, waits_for=None)
     has_same_cause = before.requirement is not None and before.requirement.cause == requirement.cause
     is_waiting = requirement.is_proven or record.state is ServiceState.HELD
-    return record.deciding(
+    return record.with_decision(
         requirement=requirement,
         required_since=before.required_since or now,
         cause_since=before.cause_since if has_same_cause and before.cause_since is not None else now,

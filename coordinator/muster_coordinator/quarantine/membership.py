@@ -29,8 +29,8 @@ def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
     A name does not tell whether it is the same machine. Another machine must pass the same tests.
     """
     since = record.decision.since if record.state is ServiceState.CORDONED else now
-    record = record.knowing(has_left=False)
-    return record.deciding(state=ServiceState.CORDONED, since=since, probation=None)
+    record = record.with_evidence(has_left=False)
+    return record.with_decision(state=ServiceState.CORDONED, since=since, probation=None)
 
 
 def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecord:
@@ -41,14 +41,14 @@ def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecor
     """
     owed = set(record.evidence.own_checks) & set(event.usual_checks) if record.state in OUT else set()
     own_checks = (*event.own_checks, *sorted(owed.difference(event.own_checks)))
-    return record.knowing(domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s)
+    return record.with_evidence(domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s)
 
 
 def heard(record: QuarantineRecord) -> QuarantineRecord:
     """The record of a node that is online. If it was silent and is CORDONED, it may be retested."""
     if not record.is_online and record.state is ServiceState.CORDONED:
-        record = record.deciding(retest_because="it was away and is back")
-    return record.knowing(lost_at=None)
+        record = record.with_decision(retest_because="it was away and is back")
+    return record.with_evidence(lost_at=None)
 
 
 def is_unlisted(record: QuarantineRecord) -> bool:
@@ -60,7 +60,7 @@ def is_unlisted(record: QuarantineRecord) -> bool:
 def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:
     """The record of a silent node that a person removed for good: if it is heard again, it is a new node."""
     drains: dict[str, tuple[float, ...]] = {"cordoned_at": (), "failed_at": (), "rehearsed_at": ()}
-    return as_left(record.deciding(state=ServiceState.ACCEPTING, since=now, hold=None, **drains))
+    return as_left(record.with_decision(state=ServiceState.ACCEPTING, since=now, hold=None, **drains))
 
 
 def has_left_in_service(record: QuarantineRecord) -> bool:

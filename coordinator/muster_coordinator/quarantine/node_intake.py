@@ -61,7 +61,7 @@ class NodeIntake:
     def lose(self, event: NodeLost, now: float) -> EventResult:
         """Takes in that a node fell silent."""
         record = self._states.records.known(event.node)
-        notes = self._learn(record, record.knowing(lost_at=now), now) if record.is_online else []
+        notes = self._learn(record, record.with_evidence(lost_at=now), now) if record.is_online else []
         return EventResult(notes + self._leave_if_unlisted(event.node), event.node)
 
     def take_evidence(self, event: EvidenceChanged, now: float) -> EventResult:
@@ -72,7 +72,7 @@ class NodeIntake:
         elif not record.evidence.has_left:
             self._admission.catching_up.note_incomplete(event.node, now)
         seen = times_after(record.evidence.seen, event.findings)
-        after = record.knowing(
+        after = record.with_evidence(
             findings=event.findings, seen=seen, is_fit=event.is_fit, unfit_because=event.unfit_because
         )
         return EventResult(self._learn(record, after, now), event.node)
@@ -83,7 +83,7 @@ class NodeIntake:
         if record is None or event.actor not in record.actors.observed:
             return NOTHING
         observed = {actor: seen for actor, seen in record.actors.observed.items() if actor != event.actor}
-        self._states.put(record.acting(observed=observed))
+        self._states.put(record.with_actor_status(observed=observed))
         return EventResult(self._leave_if_unlisted(event.node), event.node)
 
     def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[Command]:
@@ -98,13 +98,13 @@ class NodeIntake:
             return []
         if not self._admission.lets_keep_out():
             return [note(record, "service", "new node, not kept out: the budget has no room")]
-        record = self._states.put(record.deciding(kept_out_as_new=True))
+        record = self._states.put(record.with_decision(kept_out_as_new=True))
         return self._states.announce(record, ServiceState.ACCEPTING, "new node, not accepted yet", now)
 
     def _take_back(self, record: QuarantineRecord, now: float) -> list[Command]:
         """Takes a node that left while it was out as still out; actors are called unless muster leaves it alone."""
         before, record = record.state, self._states.put(taken_back(record, now))
-        if record.hands_off is not None:
+        if record.left_alone_because is not None:
             return []
         reason = "it left while it was drained, and is back"
         return self._states.announce(record, before, reason, now)

@@ -41,7 +41,7 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
 
     A new node is tested when it is fit, or when tests have begun and nothing is required: they may have made it unfit.
     """
-    if not rules.decides or record.evidence.has_left or record.hands_off is not None:
+    if not rules.decides or record.evidence.has_left or record.left_alone_because is not None:
         return False
     has_begun = record.decision.probation is not None and record.decision.requirement is None
     is_new = record.state is ServiceState.ACCEPTING and bool(rules.tests) and (record.evidence.is_fit or has_begun)
@@ -62,7 +62,7 @@ def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: f
         probation, commands = _start_next(record, probation, rules, new_id, now)
     moments = (probation.overdue_at if probation.test is not None else None, probation.next_at)
     look_again_at = tuple(moment for moment in moments if moment is not None and moment > now)
-    return Tested(record.deciding(probation=probation), commands, look_again_at)
+    return Tested(record.with_decision(probation=probation), commands, look_again_at)
 
 
 def _start_next(
@@ -106,7 +106,7 @@ def after_answer(record: QuarantineRecord, verdict: Verdict, rules: Rules, now: 
     if before.passed < probation.passed <= rounds:
         text = f"{probation.passed} of {rounds} rounds passed"
         notes = (Note(node=record.node, about="test", text=text, cause=before.test),)
-    return Tested(record.deciding(probation=probation), notes)
+    return Tested(record.with_decision(probation=probation), notes)
 
 
 def _after_verdict(probation: Probation, verdict: Verdict, rules: Rules, rounds: int, now: float) -> Probation:
@@ -141,7 +141,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
     No check can confirm that a node is silent.
     """
     requirement = record.decision.requirement
-    is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.hands_off is None
+    is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.left_alone_because is None
     if requirement is None or not is_asked:
         return Tested(record)
     commands: list[Command] = []
@@ -154,7 +154,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
         opinion = opinions.get(check)
         if _may_ask(record, check, run, now):
             opinion = _next_opinion(record, opinion, check, run, new_id("o"), now=now)
-            record = record.deciding(second_opinions={**opinions, check: opinion})
+            record = record.with_decision(second_opinions={**opinions, check: opinion})
             text = f"{check} runs again as a second opinion"
             commands.append(Note(node=record.node, about="second_opinion", text=text, cause=run))
             commands.append(_start(record, opinion.test, ProbationTest(check=check), rules))
@@ -202,7 +202,7 @@ def after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: f
         notes = (Note(node=record.node, about="second_opinion", text=text, cause=test),)
     again_at = now + LONGEST_SILENCE_S if opinion.again_at is None else opinion.again_at
     answered = opinion.model_copy(update={"again_at": again_at})
-    return Tested(record.deciding(second_opinions={**opinions, check: answered}), notes)
+    return Tested(record.with_decision(second_opinions={**opinions, check: answered}), notes)
 
 
 def after_restart(record: QuarantineRecord) -> QuarantineRecord:
@@ -213,7 +213,7 @@ def after_restart(record: QuarantineRecord) -> QuarantineRecord:
     probation = record.decision.probation
     if probation is not None:
         probation = probation.model_copy(update={"waiting": (), "test": None})
-    return record.deciding(second_opinions=opinions, probation=probation)
+    return record.with_decision(second_opinions=opinions, probation=probation)
 
 
 def _start(record: QuarantineRecord, name: Name, test: ProbationTest, rules: Rules) -> StartTest:

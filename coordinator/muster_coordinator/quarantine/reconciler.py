@@ -68,7 +68,7 @@ class Reconciler:
             events.NodeErased: self._erase,
             events.NodeSurveyed: actors.survey,
             events.ActionEnded: actors.end_action,
-            events.AllTold: actors.note_told,
+            events.AllActorsCalled: actors.note_all_called,
             events.AlarmTaken: self._note_alarm_taken,
             events.AlarmDelivered: self._note_alarm_delivered,
             events.TestEnded: self._end_test,
@@ -155,7 +155,7 @@ class Reconciler:
             return self._take_tested(probation.after_opinion(record, event.test, event.verdict, now))
         check = on_probation.waiting[0].check
         result = note(record, "test", f"{check}: {event.verdict}", event.test)
-        may_fail = record.state is ServiceState.PROBATION and record.hands_off is None
+        may_fail = record.state is ServiceState.PROBATION and record.left_alone_because is None
         if event.verdict is Verdict.FAIL and may_fail:
             return EventResult([result, *self._states.step(record, Step.FAIL, f"failed {check}", now)], event.node)
         commands, node = self._take_tested(probation.after_answer(record, event.verdict, self._rules, now))
@@ -274,7 +274,7 @@ class Reconciler:
             return self._states.step(record, Step.CORDON, reason, now)
         text = self._admission.text_of(record, wait, now)
         is_news = record.decision.waits_for is not wait
-        record = record.deciding(waits_for=wait)
+        record = record.with_decision(waits_for=wait)
         if wait is Wait.CATCHING_UP:
             self._states.put(record)
             return []

@@ -172,7 +172,7 @@ class Replay:
                         self._note_fleet(fleet, now)
                     case events.DispatchTransition(record=dispatched):
                         transition = dispatched.transition
-                        coming.append(events.AllTold(node=transition.node, transition=transition.id))
+                        coming.append(events.AllActorsCalled(node=transition.node, transition=transition.id))
                     case events.StartTest(node=node, test=test) if self._is_under_way(node, test):
                         heapq.heappush(self._tests, (now + TEST_S, node, test))
 
@@ -213,7 +213,7 @@ class Replay:
         if kind is ReplayedKind.WAITS:
             because = self._reconciler.case_view(record.node).held_because
         elif kind is ReplayedKind.ON_HOLD:
-            because = str(record.hands_off)
+            because = str(record.left_alone_because)
         row, codes = requirement.row, requirement.codes
         return ReplayedDecision(at=now, node=record.node, kind=kind, because=because, row=row, codes=codes)
 
@@ -246,4 +246,4 @@ def _decided(before: QuarantineRecord, after: QuarantineRecord) -> ReplayedKind 
 
 
 def _is_kept_by_hand(record: QuarantineRecord) -> bool:
-    return record.state not in OUT and record.is_proven and record.hands_off is not None
+    return record.state not in OUT and record.is_proven and record.left_alone_because is not None

@@ -41,7 +41,7 @@ def grant(
 
 def hold(record: QuarantineRecord, event: HoldRequested, now: float) -> Granted:
     """Leaves a node as it is until it is released."""
-    held = record.deciding(hold=Hold(by=event.by, reason=event.reason, at=now))
+    held = record.with_decision(hold=Hold(by=event.by, reason=event.reason, at=now))
     return Granted(held, "held", f"hold by {event.by}: {event.reason}")
 
 
@@ -57,7 +57,7 @@ def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now
     if not is_held and not moves:
         raise Refused(_not_released(record) if has_arrow else _nothing_to_release(record))
     ignored_before = now if event.untested else record.decision.ignored_before
-    released = record.deciding(hold=None, ignored_before=ignored_before)
+    released = record.with_decision(hold=None, ignored_before=ignored_before)
     text = f"released by {event.by}: {event.reason}"
     says_again = not moves and is_undone(record)
     return Granted(released, "released", text, step if moves else None, reason=text, says_again=says_again)

@@ -79,7 +79,7 @@ class ServiceStates:
         is_shut_out = transition.is_out and self._rules.decides and not self._rules.is_dry
         to_actors = reaches_actors(record, transition, self._rules)
         shut_out_as = record.state if is_shut_out else record.actors.shut_out_as
-        record = self.put(record.acting(transition=transition.id, shut_out_as=shut_out_as))
+        record = self.put(record.with_actor_status(transition=transition.id, shut_out_as=shut_out_as))
         story = self.story(record, before, reason, now, transition.id)
         return [story, *self.transitions.add(transition, to_actors=to_actors)]
 
@@ -113,7 +113,7 @@ class ServiceStates:
         decision = record.decision
         is_pretended = self._rules.is_dry and record.actors.shut_out_as is not None
         is_counted = after is ServiceState.CORDONED and not is_pretended
-        return record.deciding(
+        return record.with_decision(
             state=after,
             since=now,
             dry_run=self._rules.is_dry,

@@ -59,13 +59,13 @@ def in_mode(record: QuarantineRecord, rules: Rules, now: float) -> QuarantineRec
     observe mode no node waits.
     """
     if not rules.decides:
-        record = record.deciding(waits_for=None)
+        record = record.with_decision(waits_for=None)
     state = _state_in_mode(record, rules)
     if not rules.is_dry:
         record = _without_rehearsal(record)
     if state is record.state:
         return record
-    return record.deciding(state=state, since=now, dry_run=False, waits_for=None, probation=None)
+    return record.with_decision(state=state, since=now, dry_run=False, waits_for=None, probation=None)
 
 
 def _without_rehearsal(record: QuarantineRecord) -> QuarantineRecord:
@@ -79,7 +79,7 @@ def _without_rehearsal(record: QuarantineRecord) -> QuarantineRecord:
     is_unknown = is_out_in_dry_run and not decision.rehearsed_at
     rehearsed = decision.cordoned_at if is_unknown else decision.rehearsed_at
     cordoned_at = tuple(moment for moment in decision.cordoned_at if moment not in rehearsed)
-    return record.deciding(dry_run=False, cordoned_at=cordoned_at, rehearsed_at=())
+    return record.with_decision(dry_run=False, cordoned_at=cordoned_at, rehearsed_at=())
 
 
 def _state_in_mode(record: QuarantineRecord, rules: Rules) -> ServiceState:
@@ -97,7 +97,7 @@ def resumed(record: QuarantineRecord, rules: Rules) -> QuarantineRecord:
     """The record at the start. A node that must be drained waits until its evidence is complete."""
     record = after_restart(record)
     waits = rules.decides and record.state not in OUT and must_go(record) and record.decision.waits_for is None
-    return record.deciding(waits_for=Wait.CATCHING_UP) if waits else record
+    return record.with_decision(waits_for=Wait.CATCHING_UP) if waits else record
 
 
 def shows_outdated_hold(record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules) -> bool:

@@ -95,7 +95,7 @@ class Transitions:
             return ()
         return (SaveTransition(record=record),)
 
-    def note_told(self, node: str, id: str) -> tuple[Command, ...]:
+    def note_all_called(self, node: str, id: str) -> tuple[Command, ...]:
         """Stores that all actors were called once for a transition."""
         latest = self._latest.get(node)
         if latest is not None and latest.transition.id == id:

@@ -1,5 +1,5 @@
-"""What is expected of measurements: the operator's references of the fleet, and which one applied to a run. Pure.
+"""References: the operator's references of the fleet, and the reference that applied to a run. Pure.
 
-Must not know sweeps or the quarantine. The rules by which a reference applies are in core (`muster.references`).
-Start with `book.py`.
+Must not import sweeps or the quarantine. Core (`muster.references`) has the rules by which a reference applies. Start
+with `book.py`.
 """

@@ -1,6 +1,6 @@
 """The operator's references of the fleet: set, removed, stored, and published to the agents.
 
-After each change all rows are published in one retained message, so agents that connect later get them too.
+After each change all rows are published in one retained message, so that agents that connect later get them, too.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from muster_coordinator.model.references import ReferenceRecord
 
 
 class ReferenceBook:
-    """Every row by its key. A row that is set again comes last, with the highest number."""
+    """All rows by key. A row that is set again comes last, with the highest number."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -36,7 +36,7 @@ class ReferenceBook:
         return [PublishReferences(self._message(self._records.values(), now))]
 
     def set(self, reference: Reference, now: float) -> list[Command]:
-        """Adds a row, or replaces the one with the same key; Refused when all rows would exceed one message."""
+        """Adds a row, or replaces the one with the same key. Raises Refused if all rows would exceed one message."""
         reference = reference.model_copy(update={"origin": Origin.OPERATOR})
         record = ReferenceRecord(number=self._last_number + 1, reference=reference)
         records = {key: kept for key, kept in self._records.items() if key != reference.key}
@@ -54,7 +54,7 @@ class ReferenceBook:
         return [*erased, SaveReference(record), PublishReferences(message)]
 
     def remove(self, key: str, now: float) -> list[Command]:
-        """Removes a row; Refused when there is none with this key."""
+        """Removes a row. Raises Refused if there is none with this key."""
         if key not in self._records:
             raise Refused(unknown("operator's reference", key, self._records))
         record = self._records.pop(key)
@@ -66,7 +66,7 @@ class ReferenceBook:
 
 
 def require_use(reference: Reference, nodes: Mapping[str, Node]) -> None:
-    """Refuses a row that no check of the fleet would use. Accepts every row while plugins have failed to load."""
+    """Raises Refused for a row that no check of the fleet uses. Accepts every row while plugins have failed to load."""
     offered: dict[str, set[str]] = {}
     for node in nodes.values():
         for check in node.checks.values():

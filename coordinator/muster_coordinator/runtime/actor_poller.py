@@ -1,4 +1,4 @@
-"""Asks the actors how their schedulers have the nodes, at the start and every few minutes."""
+"""Surveys the nodes at the schedulers of all actors, at the start and every few minutes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
@@ -19,17 +19,18 @@ from muster_coordinator.model.quarantine_views import ActorView
 HOOK = "muster_survey"
 
 FIRST_RETRY_S = 5.0
-"""When somebody could not answer, all are asked again after this, then after twice that, and so on. A scheduler that is
-overloaded mostly wants to be left alone for a second."""
+"""Wait until the next survey if an actor could not answer; it doubles with each failure in a row. An overloaded
+scheduler mostly needs a pause.
+"""
 
 TIMEOUT_S = 60.0
-"""Ten thousand nodes come in pages of some hundred, each of which takes up to a second."""
+"""Timeout of a survey. Ten thousand nodes come in pages of some hundred, each of which takes up to a second."""
 
 AT_ONCE = 200
-"""What is taken of a survey before others have their turn."""
+"""Maximum number of events of a survey that are taken before other tasks get their turn."""
 
 NOTHING = Survey(summary="", can_cordon=False)
-"""What a plugin has that is no actor any more."""
+"""The result for a plugin that is no longer an actor."""
 
 Seen = LabelsSeen | NodeSurveyed | NodeNotListed
 
@@ -37,9 +38,9 @@ log = structlog.get_logger()
 
 
 class ActorPoller:
-    """The surveys of all actors; `take` takes what they tell about nodes.
+    """Surveys all actors; `take` takes the events about nodes.
 
-    `listed` says which nodes each actor had, by name, when the coordinator before this one asked it last.
+    `listed` holds the names of the nodes of each actor at the last survey of the previous coordinator.
     """
 
     def __init__(
@@ -54,12 +55,13 @@ class ActorPoller:
         self._every_s = every_s
         self._take = take
         self._listed = dict(listed)
-        self._answered: dict[str, Survey] | None = None  # what the actors have said before the first survey
-        self._kept_out: dict[str, set[str]] = {}  # by actor, whom its scheduler keeps out as new or by our mark
-        self._unanswered = 0  # how many times in a row somebody could not answer
+        self._answered: dict[str, Survey] | None = None  # None before the first survey
+        # By actor, the nodes that its scheduler keeps out as new or by our mark.
+        self._kept_out: dict[str, set[str]] = {}
+        self._unanswered = 0  # the number of surveys in a row in which an actor could not answer
 
     async def require_an_actor(self) -> None:
-        """Unavailable, with what every actor lacks, unless one of them can drain nodes."""
+        """Raises Unavailable, with the problem of every actor, unless one of them can drain nodes."""
         self._answered = await self._ask()
         if any(actor.can_cordon for actor in self.actors):
             return
@@ -70,13 +72,13 @@ class ActorPoller:
         )
 
     async def run(self) -> None:
-        """Surveys at once and then again and again, for ever; sooner while an actor cannot answer."""
+        """Surveys at once and then again and again; sooner while an actor cannot answer. Does not return."""
         while True:
             await self.survey()
             await asyncio.sleep(self._pause_s())
 
     async def survey(self) -> None:
-        """Asks every actor once, and tells what they say."""
+        """Surveys every actor once and delivers the events."""
         answered, self._answered = self._answered, None
         surveys = await self._ask() if answered is None else answered
         could_not_say = {actor.name for actor in self.actors if actor.summary is None}
@@ -86,20 +88,20 @@ class ActorPoller:
             await self._tell(actor, survey)
 
     def unheard(self, present: Container[str]) -> tuple[str, ...]:
-        """Who is kept out as new or by our mark and is not `present`, so that nobody will ever let it in.
+        """Nodes that are kept out as new or by our mark and are not `present`, so that muster never accepts them.
 
-        Its agent has not reported since: it does not run, or names itself otherwise than the scheduler does.
+        The agent of such a node has not reported since: it does not run, or it uses another name than the scheduler.
         """
         kept_out = set[str]().union(*self._kept_out.values())
         return tuple(sorted(node for node in kept_out if node not in present))
 
     async def _ask(self) -> dict[str, Survey]:
-        """What the actors say that can say anything; what the others lack is kept as well."""
+        """The surveys of the actors that can answer; the problems of the others are kept."""
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S)
         views = [_view(answer) for answer in answers if answer.value is not None or answer.error]
         failed = {answer.plugin for answer in answers if answer.error}
         for view in views:
-            if view.problem is not None and view.name not in failed:  # whoever has failed was logged by the call
+            if view.problem is not None and view.name not in failed:  # the call has logged each failure
                 log.warning("actor_not_ready", actor=view.name, problem=view.problem)
         self._unanswered = self._unanswered + 1 if failed else 0
         self.actors = tuple(sorted(views, key=lambda view: view.name))
@@ -133,12 +135,12 @@ def _why_no_drain(actor: ActorView) -> str:
 
 
 def _is_kept_out(node: SchedulerNode) -> bool:
-    """Whether it is for us to let a node in."""
+    """Whether a scheduler keeps the node out until muster accepts or returns it."""
     return not node.opted_out and (node.is_new or node.mark is Mark.OURS)
 
 
 def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
-    """The labels of each node. Where one of them is none that Kubernetes would take, the node's are left out."""
+    """The labels of each node. If Kubernetes would refuse one of them, all labels of the node are left out."""
     wrong: dict[str, ValueError] = {}
     for node in survey.nodes:
         try:

@@ -1,8 +1,8 @@
-"""Logs alarms and notifies plugins of them, each once when it begins and once when it is over.
+"""Logs alarms and notifies plugins of them, once when they begin and once when they are over.
 
-What a plugin could not take is told again after a wait that doubles up to five minutes. Only the latest of a kind and
-subject is told: when an alarm is over before a plugin took its begin, the plugin is told of the end alone. The
-quarantine hears which plugin took what, and after a restart has the rest told.
+If a plugin fails, it is notified again after a wait that doubles up to five minutes. Only the latest notice for each
+kind and subject is sent: if an alarm is over before a plugin has taken its begin, the plugin gets only the end. The
+quarantine records which plugin has taken which notice, and after a restart requests the rest.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ HOOK = "muster_alarm"
 TIMEOUT_S = 10.0
 
 AT_ONCE = 4
-"""Alarms that a plugin is told side by side: one that hangs must not keep all others waiting."""
+"""Maximum number of concurrent notices to a plugin, so that one that hangs does not delay all others."""
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ _Job = tuple[str, str, str]
 
 
 class AlarmNotifier:
-    """What plugins are still to be told of alarms; `deliver` takes what came of that."""
+    """The alarms of which plugins must still be notified; `deliver` takes the events about the outcome."""
 
     def __init__(self, plugins: Plugins, deliver: Callable[[AlarmTaken | AlarmDelivered], object]) -> None:
         self._plugins = plugins
@@ -45,7 +45,7 @@ class AlarmNotifier:
         self._room: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(AT_ONCE))
 
     def send(self, alarm: Alarm) -> None:
-        """Logs an alarm that begins or is over, and queues it for every plugin that wants to know."""
+        """Logs an alarm that begins or is over, and queues it for every plugin with the hook."""
         write = log.info if alarm.is_over else log.warning
         write(
             "quarantine_alarm",
@@ -58,7 +58,7 @@ class AlarmNotifier:
         self.tell(alarm)
 
     def tell(self, alarm: Alarm, taken_by: Collection[str] = ()) -> None:
-        """Queues an alarm for every plugin that wants to know and has not taken it yet."""
+        """Queues an alarm for every plugin with the hook that has not taken it yet."""
         plugins = [plugin for plugin in self._plugins.implementing(HOOK) if plugin not in taken_by]
         if not plugins:
             self._deliver(AlarmDelivered(alarm=alarm))
@@ -72,14 +72,14 @@ class AlarmNotifier:
                 self._new.put_nowait(job)
 
     async def run(self) -> None:
-        """Tells what is queued, for ever."""
+        """Sends queued notices. Does not return."""
         async with asyncio.TaskGroup() as group:
             while True:
                 job = await self._new.get()
                 group.create_task(self._tell(job), name=f"{job[0]} about the alarm {job[1]}")
 
     async def _tell(self, job: _Job) -> None:
-        """Tells a plugin the latest of an alarm until it has taken that."""
+        """Sends a plugin the latest notice about an alarm until the plugin has taken it."""
         taken, failures = None, 0
         while self._latest[job] is not taken:
             self._news[job].clear()

@@ -25,7 +25,9 @@ MOST_CONNECTIONS = 512
 """One host has a few agents. A demo with hundreds of agents runs out of processors first."""
 
 MOST_CONNECT_BYTES = 64 << 10
-"""Bytes that a client may send before the broker knows it: its name and its last will. MQTT allows 256 MiB."""
+"""Maximum number of bytes from a client before it has identified itself with its name and last will. MQTT allows 256
+MiB.
+"""
 
 
 class Snapshot(dict[str, Any]):
@@ -51,10 +53,10 @@ class Writer(StreamWriterAdapter):  # type: ignore[misc]
 
 
 class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
-    """amqtt's broker with two faults mended.
+    """amqtt's broker with two bugs fixed.
 
-    amqtt sends a new client the retained messages for the subscriptions of all other clients too. It also waits for
-    ever for the CONNECT of a client; here `connections` ends a client that does not send it.
+    amqtt sends a new client the retained messages for the subscriptions of all other clients, too. It also waits
+    forever for the CONNECT of a client; here `connections` closes the connection of a client that does not send it.
     """
 
     def __init__(self, config: BrokerConfig) -> None:
@@ -78,8 +80,9 @@ class OwnBroker(Broker):  # type: ignore[misc]  # amqtt comes without types
 
 @asynccontextmanager
 async def embedded_broker(listen: str) -> AsyncIterator[str]:
-    """Serves MQTT on `listen` (host:port; port 0 picks a free one) and yields its URL; Unavailable if it is in use."""
-    logging.getLogger("amqtt").setLevel(logging.ERROR)  # it warns of every client that disconnects without DISCONNECT
+    """Serves MQTT on `listen` (host:port; port 0 picks a free one) and yields its URL. Raises Unavailable if in use."""
+    # amqtt warns of every client that disconnects without DISCONNECT.
+    logging.getLogger("amqtt").setLevel(logging.ERROR)
     broker = OwnBroker(
         BrokerConfig(
             listeners={LISTENER: ListenerConfig(type=ListenerType.EXTERNAL)},
@@ -108,7 +111,7 @@ async def _listen(broker: OwnBroker, listen: str) -> asyncio.Server:
         try:
             await broker.external_connected(StreamReaderAdapter(reader), Writer(writer), LISTENER)
         finally:
-            writer.close()  # amqtt leaves a connection open whose first bytes are not MQTT
+            writer.close()  # if the first bytes are not MQTT, amqtt leaves the connection open
 
     def protocol() -> asyncio.Protocol:
         return asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), serve, loop=loop)

@@ -22,8 +22,8 @@ def read_in_bursts(client: aiomqtt.Client, has_enough: Callable[[], bool]) -> No
     """Makes a client read up to BURST packets in one turn of the event loop, and nothing while `has_enough()`.
 
     aiomqtt reads one packet in each turn. Turns are long while actors work, and reports would wait. aiomqtt also reads
-    while nothing takes the messages, and drops those that its queue cannot hold: of ten thousand nodes it dropped half
-    of the inventories. The broker keeps packets that the client does not read.
+    while nobody takes the messages, and drops messages that do not fit into its queue: with ten thousand nodes it
+    dropped half of the inventories. The broker keeps packets that the client does not read.
     """
     bursts = _Bursts(client, has_enough)
     client._client.loop_read = bursts.read  # type: ignore[method-assign]  # replaced on purpose
@@ -69,7 +69,7 @@ class _Bursts:
     def _has_come_again(self) -> None:
         try:
             self._paho.loop_read()
-        except Exception as error:  # as in aiomqtt: after any error the connection is broken
+        except Exception as error:  # as in aiomqtt: any error means that the connection is broken
             if not self._client._disconnected.done():
                 self._client._disconnected.set_exception(error)
 

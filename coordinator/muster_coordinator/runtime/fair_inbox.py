@@ -9,13 +9,17 @@ from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
 MOST_BYTES_OF_A_NODE = 8 << 20
-"""More than an agent has on its way: 500 runs of 256 KiB at most, of which hardly any has more than 10 KiB."""
+"""Maximum number of waiting bytes of one node, more than an agent sends at once: 500 runs of at most 256 KiB, of which
+hardly any has more than 10 KiB.
+"""
 
 MOST_BYTES = 32 << 20
-"""Of all nodes together. While so much waits, the coordinator reads nothing and the broker keeps the messages."""
+"""Maximum number of waiting bytes of all nodes together. Above it, the coordinator reads nothing and the broker keeps
+the messages.
+"""
 
 MOST_BYTES_AT_ONCE = 1 << 20
-"""What `take` hands out at once, before other tasks of this process get their turn."""
+"""Maximum number of bytes that `take` returns at once, before other tasks of this process get their turn."""
 
 M = TypeVar("M")
 
@@ -41,7 +45,7 @@ class FairInbox(Generic[M]):
         return self._count
 
     def put(self, node: str, message: M, size: int) -> bool:
-        """Appends a message; False, and nothing is appended, when too many bytes of its node wait already."""
+        """Appends a message. Returns False without appending it if too many bytes of its node wait already."""
         waiting = self._bytes_of.get(node, 0)
         if waiting and waiting + size > MOST_BYTES_OF_A_NODE:
             return False

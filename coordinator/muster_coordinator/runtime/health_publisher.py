@@ -1,7 +1,7 @@
-"""Tells plugins how nodes are: what has changed at once, and every node again and again as a heartbeat.
+"""Publishes the health of nodes to plugins: changes at once, and every node periodically as a heartbeat.
 
-No decision is in it, so it goes on in every mode. What a plugin could not take in is told again, the changes after a
-pause that grows to half a minute and after newer changes, the heartbeats with the next round.
+It makes no decision, so it runs in every mode. If a plugin could not take a report, the report is sent again: changes
+after a pause that grows to half a minute and after newer changes, heartbeats with the next round.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from muster_coordinator.views.node_health import health_report
 HOOK = "muster_node_health"
 
 AT_ONCE = 100
-"""Nodes in one call. A plugin that writes two hundred a second is done within a second."""
+"""Maximum number of nodes in one call. A plugin that writes two hundred a second finishes within a second."""
 
 TIMEOUT_S = 60.0
-"""For one call."""
+"""Timeout of one call in seconds."""
 
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 30.0
 
 
 class HealthPublisher:
-    """`names` are the nodes of the fleet, `view` gives one of them, None when it is gone by now."""
+    """`names` are the nodes of the fleet; `view` returns one of them, None if it no longer exists."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class HealthPublisher:
         self._view = view
         self._clock = clock
         self._is_wanted = bool(plugins.implementing(HOOK))
-        self._changed: dict[str, NodeHealthReport] = {}  # what waits to be told
-        self._told: dict[str, NodeHealthReport] = {}  # what every plugin has taken in
+        self._changed: dict[str, NodeHealthReport] = {}  # reports that wait to be sent
+        self._told: dict[str, NodeHealthReport] = {}  # the last report of each node that every plugin has taken
         self._news = asyncio.Event()
 
     def note(self, view: NodeView) -> None:
-        """Queues what a node is like now, if that is news."""
+        """Queues the present health of a node if it has changed."""
         if not self._is_wanted:
             return
         report, told = health_report(view, self._clock()), self._told.get(view.name)
@@ -60,7 +60,7 @@ class HealthPublisher:
             self._news.set()
 
     async def run(self) -> None:
-        """Tells plugins, for ever; returns at once when none wants to know."""
+        """Sends reports to plugins. Does not return, unless no plugin has the hook."""
         if not self._is_wanted:
             return
         async with asyncio.TaskGroup() as group:
@@ -82,7 +82,7 @@ class HealthPublisher:
                 self._news.clear()
 
     async def _beat(self) -> None:
-        """The first round at once: what was told before this start may be wrong by now."""
+        """Sends heartbeats; the first round at once, because reports from before this start may be wrong by now."""
         while True:
             begun = time.monotonic()
             names = self._names()
@@ -95,15 +95,15 @@ class HealthPublisher:
             await asyncio.sleep(max(1.0, begun + self._every_s - time.monotonic()))
 
     async def _tell(self, reports: Sequence[NodeHealthReport]) -> bool:
-        """Whether every plugin took the reports in."""
+        """Whether every plugin has taken the reports."""
         if not reports:
             return True
-        for report in reports:  # until the plugins have answered, whatever is noted about the node is news
+        for report in reports:  # until the plugins have answered, every report about the node counts as a change
             self._told.pop(report.node, None)
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S, reports=tuple(reports))
         if any(answer.error for answer in answers):
             return False
         for report in reports:
-            if report.at >= self._told.get(report.node, report).at:  # a change may have gone past a heartbeat
+            if report.at >= self._told.get(report.node, report).at:  # a change may overtake a heartbeat
                 self._told[report.node] = report
         return True

@@ -1,8 +1,7 @@
 """Messages from the broker that wait to be decoded: within the allowance of each node, and in turns.
 
-The inbox drops what is beyond the allowance before anything else is done with it, because a flood costs what its
-messages cost: about 20 µs for a message dropped here, ten times as much for one that is decoded, and a hundred times as
-much for one that changes the fleet.
+The inbox drops messages beyond the allowance before any other work is done on them. A dropped message costs about 20
+µs, a decoded message ten times as much, and a message that changes the fleet a hundred times as much.
 """
 
 import asyncio
@@ -20,10 +19,10 @@ from muster_coordinator.runtime.muting import MuteList
 from muster_coordinator.runtime.rate_limits import Allowances
 
 MOST = 5_000
-"""While so many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
+"""While this many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
 
 CHUNK = 200
-"""Messages that are decoded before other tasks of this process get their turn."""
+"""Maximum number of messages that are decoded before other tasks of this process get their turn."""
 
 _KINDS = {str(topic): topic for topic in FROM_NODE}
 
@@ -52,11 +51,11 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         return self.qsize() >= MOST or self._queue.bytes >= MOST_BYTES
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
-        """Queues a message, or drops it when its node has sent too much. The codec refuses messages of no node."""
+        """Queues a message, or drops it if its node has sent too much. The codec refuses messages that have no node."""
         try:
             *_, node, kind = ("", "", *message.topic.split("/"))
         except UnicodeDecodeError:
-            return  # only a broken broker sends such a topic; nobody has subscribed to it
+            return  # only a broken broker sends such a topic, because nothing subscribes to it
         size, now = len(message.payload), time.monotonic()
         topic = _KINDS.get(kind)
         if topic is not None and not self._allowances.admit(node, topic, size, now):

@@ -1,8 +1,8 @@
 """The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
 
 Every message of a peer either becomes an event, or the link drops it, counts it by kind, logs it once a minute for each
-kind and holds it against its node. The link also drops what a node sends beyond its allowance. While the broker is away
-the link drops what it cannot send: agents send again what was not acknowledged, and commands expire.
+kind and holds it against its node. The link also drops messages beyond a node's allowance. While the broker is away the
+link drops messages that it cannot send: agents send unacknowledged runs again, and commands expire.
 """
 
 import asyncio
@@ -48,19 +48,21 @@ LOOK_S = 0.5
 """How often the link checks whether a node has begun or stopped to flood."""
 
 SWITCHED_WITHIN_S = 3.0
-"""The time for new subscriptions. 10,000 messages that came before the flood was noticed are less than 1 s of work."""
+"""Timeout of new subscriptions. 10,000 messages that came before the flood was noticed are less than 1 s of work."""
 
 SUBSCRIBED_AT_ONCE = 500
-"""Topics in one packet; with names of usual length about 20 KiB."""
+"""Maximum number of topics in one packet; with names of usual length about 20 KiB."""
 
 SUBSCRIBED_QOS = 0
-"""The QoS at which the broker delivers what nodes publish. With QoS 1 the broker waits for confirmations after a few
+"""The QoS at which the broker delivers messages of nodes. With QoS 1 the broker waits for confirmations after a few
 messages (20 in Mosquitto), and a busy event loop would receive only these in each turn. QoS 0 is as safe: without a
-connection the broker forgets undelivered messages at either QoS, and agents send again what was not acknowledged."""
+connection the broker forgets undelivered messages at either QoS, and agents send unacknowledged runs again.
+"""
 
 ANSWERED_WITHIN_S = 300.0
-"""The broker's answers come behind the messages that it has kept for us: for ten thousand new nodes a minute of work.
-A broker that is gone shows earlier, because nothing arrives for KEEPALIVE_S."""
+"""Timeout of the broker's answers, which come after the messages that it has kept for us: for ten thousand new nodes a
+minute of work. The loss of the broker shows earlier, because nothing arrives for KEEPALIVE_S.
+"""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """The kinds of refused messages that no version of the agent sends."""
@@ -139,9 +141,9 @@ class CoordinatorLink:
             self._outbox.put_nowait(outgoing)
 
     async def run(self) -> None:
-        """Connects, and reconnects whenever the connection is lost. Returns when a newer coordinator leads the fleet.
+        """Connects, and reconnects whenever the connection is lost. Returns if a newer coordinator leads the fleet.
 
-        It must return: two coordinators with one broker account would end each other's connection for ever.
+        It must return, because two coordinators with one broker account would disconnect each other forever.
         """
         attempt = 0
         while True:
@@ -170,7 +172,7 @@ class CoordinatorLink:
         )
 
     async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
-        client.pending_calls_threshold = SENDS_AT_ONCE  # more than that would be worth a warning
+        client.pending_calls_threshold = SENDS_AT_ONCE  # aiomqtt warns above this number
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
@@ -214,10 +216,10 @@ class CoordinatorLink:
                     await inbox.flooded.wait()
 
     async def _switch(self, client: aiomqtt.Client, more: frozenset[str], less: frozenset[str]) -> None:
-        """Subscribes to `more` and unsubscribes from `less` at the same time; MqttError when that takes too long.
+        """Subscribes to `more` and unsubscribes from `less` at the same time. Raises MqttError if that takes too long.
 
-        The broker's answers come behind the part of the flood that it has queued already. A new connection is quicker:
-        the broker forgets that queue, and agents send again what was in it.
+        The broker's answers come after the part of the flood that it has queued already. A new connection is quicker:
+        the broker forgets that queue, and agents send the lost messages again.
         """
         try:
             async with asyncio.timeout(SWITCHED_WITHIN_S):
@@ -229,7 +231,7 @@ class CoordinatorLink:
         self.connected = self.connected and subscribed
 
     async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:
-        """Subscribes to the patterns; False, with an error in the log, when the broker refuses any."""
+        """Subscribes to the patterns. Returns False, with an error in the log, if the broker refuses any."""
         packets = _in_chunks(sorted(patterns))
         wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
         answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
@@ -248,7 +250,7 @@ class CoordinatorLink:
         await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Delivers the misconduct of nodes every LOOK_S: one event for each node and kind, however many messages."""
+        """Delivers misconduct of nodes every LOOK_S: one event per node and kind, for any number of messages."""
         while True:
             await asyncio.sleep(LOOK_S)
             for (node, topic), count in inbox.dropped.items():
@@ -279,12 +281,12 @@ class CoordinatorLink:
         self.received += 1
         node, topic = self._topics.parse_node(message.topic.value)
         if not message.payload and topic in RETAINED:
-            return None  # somebody has cleared what the broker kept
+            return None  # somebody has cleared the retained message
         try:
             return event_of(topic, node, message.payload, kept=message.retain)
         except RemoteError:
             raise
-        except Exception as error:  # a bug of ours; no node may end the coordinator with it
+        except Exception as error:  # a bug in muster; no node may end the coordinator with it
             self.refused["failed"] += 1
             self._note_misconduct(node, Misconduct.FAILED, type(error).__name__)
             if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
@@ -292,7 +294,7 @@ class CoordinatorLink:
             return None
 
     def _note_coordinator(self, payload: bytes) -> None:
-        """Reads the presence of a coordinator; _Superseded when it is newer than ours.
+        """Reads the presence of a coordinator. Raises _Superseded if it is newer than ours.
 
         The URL decides between two coordinators that started in the same second, so that only one of them goes on.
         """

@@ -1,4 +1,4 @@
-"""The coordinator's figures for Prometheus, read from the live parts whenever somebody asks."""
+"""The coordinator's metrics for Prometheus, read from the live parts at each scrape."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _COUNTED = {
     "sweeps_not_begun": "Scheduled sweeps that did not start",
     "groups": "Groups of sweeps that have ended",
 }
-"""What each count of the fleet means."""
+"""The help text of each count of the fleet."""
 
 
 class CoordinatorMetrics(Collector):
@@ -59,7 +59,7 @@ class CoordinatorMetrics(Collector):
         self._registry.register(self)
 
     def exposition(self) -> bytes:
-        """Everything in the text format of Prometheus."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -114,7 +114,7 @@ class CoordinatorMetrics(Collector):
         fleet = self._pipeline.fleet
         view = fleet.quarantine_view()
         yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
-        yield _gauge("muster_quarantine_away", "Nodes that are away, whatever the reason", view.away)
+        yield _gauge("muster_quarantine_away", "Nodes that are away for any reason", view.away)
         yield _gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
         yield _gauge(
             "muster_quarantine_frozen",
@@ -143,7 +143,7 @@ class CoordinatorMetrics(Collector):
         yield self._failing()
 
     def _failing(self) -> Metric:
-        """An actor that works may still fail for some nodes."""
+        """The number of nodes for which each actor fails: an actor that works may still fail for some nodes."""
         fleet = self._pipeline.fleet
         actions = (action for node in fleet.names if (action := fleet.latest_transition(node)) is not None)
         failed = Counter(

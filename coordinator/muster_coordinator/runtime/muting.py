@@ -1,4 +1,4 @@
-"""Which nodes flood the broker, and the subscriptions with which the coordinator does not receive their floods.
+"""The nodes that flood the broker, and subscriptions that exclude their floods.
 
 Dropping a message costs the coordinator about 50 µs. A node that sends 20,000 messages a second would keep it fully
 busy. A message that the coordinator has not subscribed to costs it nothing. Usually it has one subscription for each
@@ -6,7 +6,7 @@ kind of message, for all nodes. While a node floods with one kind, the coordinat
 other known node instead.
 
 The coordinator mutes a node for a minute. If the node floods again within an hour, each mute is twice as long as the
-last, up to ten minutes. A new node is still noticed by any kind of message with which nobody floods. If there is none,
+last, up to ten minutes. A new node is still noticed by any kind of message with which no node floods. If there is none,
 it is noticed when the mute ends.
 
 Example: 1,200 messages within ten seconds beyond the allowance are a flood. The mutes last 60, 120, 240, 480 and then
@@ -21,8 +21,9 @@ from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 
 FLOOD_MESSAGES = 1_000
 FLOOD_BYTES = 32 << 20
-"""So much beyond the allowance within COUNTED_S is a flood. An agent that sends dropped reports again stays far
-below."""
+"""This much beyond the allowance within COUNTED_S is a flood. An agent that sends dropped reports again stays far
+below.
+"""
 
 COUNTED_S = 10.0
 MUTED_S = 60.0
@@ -35,7 +36,7 @@ Flood = tuple[str, NodeTopic]
 
 @dataclass(slots=True)
 class _Excess:
-    """What a node has sent of one kind beyond its allowance since `since`, and how often it was muted for that."""
+    """The messages of one kind of a node beyond its allowance since `since`, and the number of its mutes for them."""
 
     since: float
     messages: int = 0
@@ -45,13 +46,13 @@ class _Excess:
 
 
 class MuteList:
-    """Which nodes are muted, with which kind of message, and until when."""
+    """The muted nodes, with the kind of message and the end of the mute."""
 
     def __init__(self) -> None:
         self._excess: dict[Flood, _Excess] = {}
 
     def note_dropped(self, node: str, topic: NodeTopic, size: int, now: float) -> bool:
-        """Notes a message beyond the allowance; True when the node is muted from now on."""
+        """Notes a message beyond the allowance. Returns True if the node is muted from now on."""
         excess = self._excess.setdefault((node, topic), _Excess(now))
         if now < excess.muted_until:
             return False

@@ -1,9 +1,9 @@
-"""Between the fleet's decisions and the world: stores everything first, then carries it out.
+"""Connects the fleet's decisions with I/O: stores every command first, then carries it out.
 
-Events go in through `feed`. The fleet answers with commands, which wait in a queue. One task commits all waiting
-commands in a single transaction, then carries out in order those that are not for the store. The next batch gathers
-during the commit: batches grow with the load, and the number of commits does not. A failed commit ends the daemon. The
-agents still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
+Events go in through `feed`. The fleet returns commands, which wait in a queue. One task commits all waiting commands in
+a single transaction, then carries out in order those that are not for the store. The next batch gathers during the
+commit: batches grow with the load, and the number of commits does not. A failed commit ends the daemon. The agents
+still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
 """
 
 import asyncio
@@ -34,16 +34,18 @@ from muster_coordinator.model.quarantine_events import DispatchTransition, LogRe
 from muster_coordinator.store.store import Store
 
 BACKLOG = 5_000
-"""Commands that may wait to be stored before `take` waits too."""
+"""Number of commands that may wait to be stored before `take` waits, too."""
 
 BACKLOG_BYTES = 8 << 20
 """Bytes of received reports that may wait to be stored. In memory they take about five times as much."""
 
 PRESSING = 500
-"""Commands that may wait to be stored before `calm` waits: tasks that are not urgent let these go first."""
+"""Number of commands that may wait to be stored before `calm` waits, so that tasks that are not urgent let these go
+first.
+"""
 
 STUCK_S = 120.0
-"""A batch that takes longer hangs. A database that fails over or a busy disk takes up to a minute."""
+"""A batch that takes longer counts as stuck. A database failover or a busy disk takes up to a minute."""
 
 Outgoing = (
     SendAck
@@ -62,7 +64,7 @@ log = structlog.get_logger()
 
 
 class Pipeline:
-    """The only way to the fleet, and from there to the store and the outlet."""
+    """The only access to the fleet, and from there to the store and the outlet."""
 
     def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] = time.time) -> None:
         self.fleet = fleet
@@ -80,7 +82,7 @@ class Pipeline:
 
     @property
     def stuck_s(self) -> float:
-        """How long the current batch has been in work, in seconds; 0 when there is none."""
+        """How long the current batch has been in work, in seconds; 0 if there is none."""
         return 0.0 if self._batch_begun is None else asyncio.get_running_loop().time() - self._batch_begun
 
     @property
@@ -109,7 +111,7 @@ class Pipeline:
         return self._flushed
 
     def offer(self, event: Event) -> None:
-        """Feeds an event that no caller waits for, such as a message of a node or a tick. Never raises.
+        """Feeds an event without a waiting caller, such as a message of a node or a tick. Never raises.
 
         An exception of the fleet is a bug. A node that can cause it must not end the coordinator: the pipeline drops
         the event, logs it, counts it in `failed` and holds it against the node.
@@ -134,7 +136,7 @@ class Pipeline:
         if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
             log.exception("message_failed", event_kind=type(event).__name__, left_out=left_out)
         if isinstance(event, PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen):
-            with suppress(Exception):  # the same bug may make this fail too
+            with suppress(Exception):  # the same bug may make this fail, too
                 self.feed(AgentMisbehaved(event.message.node, Misconduct.FAILED, kind))
 
     async def calm(self, within_s: float) -> None:
@@ -144,7 +146,7 @@ class Pipeline:
                 await self._calm.wait()
 
     async def run(self, outlet: Callable[[Outgoing], None]) -> None:
-        """Stores and carries out the queued commands. Does not return; raises what the store raises.
+        """Stores and carries out the queued commands. Does not return; raises the errors of the store.
 
         `outlet` carries out a command that is not for the store; it is called between two commits and must not block.
         """

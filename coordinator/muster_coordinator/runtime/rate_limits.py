@@ -1,4 +1,4 @@
-"""How much a node may send. The coordinator drops more before it decodes it; an honest agent sends it again.
+"""The rate at which a node may send. The coordinator drops the excess undecoded; an honest agent sends it again.
 
 A node has an allowance for each kind of message, in messages and in bytes. Both refill at a constant rate up to a burst
 (a token bucket). An ordinary agent sends a heartbeat every ten seconds, about 40 reports of 1 KiB for each check in an
@@ -23,7 +23,7 @@ class AllowedRate(NamedTuple):
 
 
 class MessageLimits(NamedTuple):
-    """What a node may send of one kind of message."""
+    """The limits of a node for one kind of message."""
 
     messages: AllowedRate
     bytes: AllowedRate
@@ -40,7 +40,7 @@ LIMITS = {
 
 
 class Meter:
-    """What is left to one node of one kind of message, in messages and bytes."""
+    """The remaining allowance of one node for one kind of message, in messages and bytes."""
 
     __slots__ = ("_bytes", "_messages")
 
@@ -49,7 +49,7 @@ class Meter:
         self._bytes = TokenBucket(*limits.bytes)
 
     def admit(self, size: int, now: float) -> bool:
-        """Charges a message of `size` bytes; False, and nothing is charged, when too little is left."""
+        """Charges a message of `size` bytes. Returns False without charging it if too little is left."""
         messages, left = self._messages.left(now), self._bytes.left(now)
         if messages < 1 or left < size:
             return False
@@ -59,16 +59,18 @@ class Meter:
 
 
 class Allowances:
-    """What every node may still send."""
+    """The remaining allowances of every node."""
 
     MOST_METERS = 200_000
-    """Four for each of 50,000 nodes. Without a broker ACL anybody can make up names; then the oldest meters go."""
+    """Maximum number of meters: four for each of 50,000 nodes. Without a broker ACL, a client can make up names; then
+    the oldest meters go.
+    """
 
     def __init__(self) -> None:
         self._meters: dict[tuple[str, NodeTopic], Meter] = {}
 
     def admit(self, node: str, topic: NodeTopic, size: int, now: float) -> bool:
-        """Whether the coordinator may take a message of `size` bytes from this node; charges it if so."""
+        """Charges a message of `size` bytes to its node. Returns whether the coordinator may take it."""
         limits = LIMITS.get(topic)
         if limits is None:
             return True  # no node sends on this topic; the codec refuses the message

@@ -1,4 +1,4 @@
-"""Passes stored runs to plugins, in a task of its own: a plugin that hangs delays only other notices."""
+"""Passes stored runs to plugins in its own task: a plugin that hangs delays only other notices."""
 
 import asyncio
 
@@ -9,7 +9,9 @@ from muster.plugins import Plugins
 
 TIMEOUT_S = 10.0
 WAITING = 10_000
-"""Runs that may wait. If plugins fall further behind, further runs are dropped and counted; the API has them all."""
+"""Maximum number of waiting runs. If plugins fall further behind, further runs are dropped and counted; the API has
+them all.
+"""
 
 log = structlog.get_logger()
 

@@ -1,10 +1,10 @@
 """The event stream of `/api/v1/events`.
 
-All listeners share one log, and each has a position in it. So memory is bounded by the log, for any number of listeners
-and however slowly they read. A listener that falls behind the beginning of the log is cut off.
+All listeners share one log, and each has a position in it. Therefore the log bounds the memory, for any number of
+listeners at any speed. A listener that falls behind the beginning of the log is disconnected.
 
-Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is cut off.
-An event costs its encoding plus a constant for each listener.
+Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is
+disconnected. An event costs its encoding plus a constant for each listener.
 """
 
 import asyncio
@@ -17,19 +17,21 @@ from itertools import islice
 from muster_coordinator.model.events import Announce
 
 REMEMBERED = 10_000
-"""Events in the log. A listener that falls further behind is cut off, and may come back with its last id."""
+"""Maximum number of events in the log. A listener that falls further behind is disconnected, and may return with its
+last id.
+"""
 
 REMEMBERED_BYTES = 16 << 20
-"""Bytes in the log. The event of a sweep of ten thousand nodes may have a million."""
+"""Maximum number of bytes in the log. The event of a sweep of ten thousand nodes may have a million."""
 
 CATCH_UP_S = 60.0
-"""How long the stream keeps events for the return of the last listener. After that events cost nothing."""
+"""How long the stream keeps events for the return of the last listener. After that, events cost nothing."""
 
 CHUNK_BYTES = 64 << 10
 """Events are sent together up to this size, because many small writes are the main cost of listeners."""
 
 MOST_LISTENERS = 100
-"""Enough for pages, scripts and exporters of a large fleet. One more cuts off the one that has listened longest."""
+"""Enough for pages, scripts and exporters of a large fleet. One more disconnects the one that has listened longest."""
 
 
 class Listener:
@@ -42,7 +44,7 @@ class Listener:
         self._stream = stream
 
     async def take(self) -> bytes | None:
-        """Waits for events and returns them as server-sent events; None when the stream has ended for this listener."""
+        """Waits for events and returns them as server-sent events; None if the stream has ended for this listener."""
         while (frames := self._stream.read(self)) == b"":
             self.news.clear()
             await self.news.wait()
@@ -50,9 +52,9 @@ class Listener:
 
 
 class Stream:
-    """Hands every event to every listener and never waits for any.
+    """Passes every event to every listener and never waits for any.
 
-    Ids are `<epoch>-<number>`, so that those of an earlier coordinator are not taken for ours.
+    Ids are `<epoch>-<number>`, so that those of an earlier coordinator are not mistaken for ours.
     """
 
     def __init__(self, epoch: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,7 +68,7 @@ class Stream:
 
     @property
     def listeners(self) -> int:
-        """How many listen now."""
+        """The number of listeners."""
         return len(self._listeners)
 
     def tell(self, announced: Announce) -> None:
@@ -101,7 +103,7 @@ class Stream:
             self._left_at = self._clock()
 
     def read(self, listener: Listener) -> bytes | None:
-        """The next events for a listener, b"" when there are none yet; None when it was cut off or has read all."""
+        """The next events for a listener, b"" if there are none yet; None if it was disconnected or has read all."""
         if listener.place < self._first:
             return None
         frames, size = [], 0

@@ -1,6 +1,6 @@
 """Sends transitions to plugins, and returns their outcomes to the fleet.
 
-Each plugin gets the transitions of one node in order, and those of different nodes side by side, the urgent ones first.
+Each plugin gets the transitions of one node in order, and those of different nodes concurrently, the urgent ones first.
 A plugin that hangs or fails delays no other plugin.
 """
 
@@ -12,7 +12,7 @@ import structlog
 
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import ActionOutcome, Effect, Transition
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.runtime.transition_queue import TransitionQueue
 
 HOOK = "muster_transition"
@@ -26,15 +26,15 @@ With this wait, a plugin gets at most AT_ONCE nodes a second.
 """
 
 LONGEST_WAIT_S = 86_400.0
-"""Longest `retry_after_s` of a plugin. A longer one is taken for a mistake."""
+"""Longest accepted `retry_after_s` of a plugin. A longer one counts as a mistake."""
 
-Said = ActionEnded | AllTold
+Said = ActionEnded | AllActorsCalled
 
 NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no longer enabled")
 """The outcome of a repeated call to a plugin that has been disabled since."""
 
 OVERTAKEN = ActionOutcome(effect=Effect.LEFT, detail="was replaced by a later transition before it was called")
-"""The outcome of a transition that waited until the next one of its node came."""
+"""The outcome of a transition that was still waiting when the next one of its node came."""
 
 log = structlog.get_logger()
 
@@ -53,14 +53,14 @@ class TransitionDispatcher:
         self._calm = calm
         self._waiting: asyncio.Queue[DispatchTransition] = asyncio.Queue()
         self._queues: defaultdict[str, TransitionQueue] = defaultdict(TransitionQueue)  # by plugin
-        self._to_tell: dict[str, int] = {}  # by transition, how many have not been told
+        self._to_tell: dict[str, int] = {}  # by transition, the number of plugins that were not called yet
 
     def act(self, act: DispatchTransition) -> None:
         """Queues a transition for the plugins."""
         self._waiting.put_nowait(act)
 
     async def run(self) -> None:
-        """Calls plugins for what is queued, until cancelled."""
+        """Calls plugins for queued transitions, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 act = await self._waiting.get()
@@ -105,7 +105,7 @@ class TransitionDispatcher:
         self._to_tell[transition.id] = plugins
         if plugins == 0:
             del self._to_tell[transition.id]
-            self._deliver(AllTold(node=transition.node, transition=transition.id))
+            self._deliver(AllActorsCalled(node=transition.node, transition=transition.id))
 
     def _report(self, plugin: str, transition: Transition, outcome: ActionOutcome) -> None:
         ended = ActionEnded(

@@ -7,13 +7,15 @@ still drained at once.
 from muster_coordinator.model.quarantine_events import DispatchTransition
 
 AT_ONCE = 32
-"""Nodes that an actor handles side by side: 300 a second, if the scheduler answers in 100 ms."""
+"""Maximum number of nodes for which an actor is called at the same time: 300 a second, if the scheduler answers in 100
+ms.
+"""
 
 
 class TransitionQueue:
     """The queue of one actor. For each node, only the latest transition waits.
 
-    The actor would undo an earlier one as soon as it is done.
+    The actor would have to undo an earlier one at once.
     """
 
     def __init__(self) -> None:
@@ -30,7 +32,7 @@ class TransitionQueue:
         return overtaken
 
     def begin(self) -> DispatchTransition | None:
-        """The next transition for the actor; None if enough are under way, or none is left."""
+        """The next transition for the actor; None if enough calls are under way, or none is left."""
         if len(self._under_way) >= AT_ONCE:
             return None
         for waiting in (self._urgent, self._others):

@@ -1,5 +1,5 @@
-"""The database: what the coordinator remembers. Whatever it has said to anybody was written here first.
+"""The database: the coordinator's memory. The coordinator writes here before it sends or answers anything.
 
-Knows SQLAlchemy, Alembic and the pure rooms' records. Must not know the network or what people read.
-Start with `store.py`; `retention.py` removes what is old, `migrations/` brings an older database up to date.
+Imports SQLAlchemy, Alembic and the records of the pure packages. Must not import the network or texts for people. Start
+with `store.py`; `retention.py` deletes old data, `migrations/` updates the schema of an older database.
 """

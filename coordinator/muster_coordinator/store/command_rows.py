@@ -1,4 +1,4 @@
-"""The rows that commands of the fleet want written, by table."""
+"""The rows that the commands of the fleet write, by table."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,6 +8,7 @@ from sqlalchemy import Table
 from muster.model import Run
 from muster_coordinator.evidence.node_clock import begun_at
 from muster_coordinator.model.events import (
+    AppendStory,
     Command,
     EraseBaseline,
     SaveBaseline,
@@ -17,7 +18,6 @@ from muster_coordinator.model.events import (
     SaveReference,
     SaveSweep,
     StoreRuns,
-    Tell,
 )
 from muster_coordinator.model.quarantine_events import EraseNode
 from muster_coordinator.store.stored_sweeps import group_row, sweep_row
@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
-    """The rows to write, by table. Of what is written over, only the last state is."""
+    """The rows to write, by table. If a row is written several times, only its last state is."""
     runs: Rows = []
     story: Rows = []
     references: Rows = []
@@ -49,7 +49,7 @@ def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
                 references.append({"number": record.number, "body": record.reference.model_dump_json()})
             case SaveBaseline() | SaveLevels() | EraseBaseline():
                 normal.take(command)
-            case Tell(entry):
+            case AppendStory(entry):
                 story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
     return {
         STREAMS: list(streams.values()),
@@ -65,7 +65,7 @@ def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
 
 
 class _Normal:
-    """The rows of baselines and of devices' levels that are left when the erased ones are gone."""
+    """The rows of baselines and of devices' levels, without those that a later command erases."""
 
     def __init__(self) -> None:
         self.baselines: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Opens the database: finds it, locks it, brings its schema up to date."""
+"""Opens the database: finds it, locks it and updates its schema."""
 
 import asyncio
 import fcntl
@@ -38,9 +38,9 @@ _DRIVERS = {
 
 
 class WriteFailed(Unavailable):
-    """The database was there and cannot be written any more, most often because the disk is full.
+    """The database can no longer be written, most often because the disk is full.
 
-    Whoever supervises the coordinator may start it again: when there is room, it goes on by itself.
+    A supervisor may restart the coordinator: it goes on as soon as the disk has space.
     """
 
     exit_code = 74  # an input or output error (sysexits.h)
@@ -50,7 +50,7 @@ _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """The errors that a driver raises for a wrong statement, not for a broken database."""
 
 _DAMAGED = ("malformed", "not a database", "corrupt", "could not decode")
-"""Words in the errors of SQLite for a file that does not hold what SQLite wrote."""
+"""Words in the errors of SQLite for a file that is damaged or no database."""
 
 
 class Database:
@@ -67,7 +67,7 @@ class Database:
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction; WriteFailed when the database refuses it."""
+        """A transaction. Raises WriteFailed if the database refuses it."""
         try:
             async with self._connected() as connection, connection.begin():
                 yield connection
@@ -78,7 +78,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A connection to read with; Unreadable when the database cannot be read."""
+        """A connection for reading. Raises Unreadable if the database cannot be read."""
         try:
             async with self._connected() as connection:
                 yield connection
@@ -88,7 +88,7 @@ class Database:
             raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
 
     async def close(self) -> None:
-        """Closes all connections, also those that are on their way back to the pool: it closes only what it has."""
+        """Closes all connections. It waits for those that return to the pool: the pool closes only idle ones."""
         if self._closing:
             await asyncio.wait(self._closing)
         await self.engine.dispose()
@@ -97,11 +97,11 @@ class Database:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[AsyncConnection]:
-        """A connection from the pool. Being cancelled interrupts neither its opening nor its closing.
+        """A connection from the pool. A cancellation interrupts neither its opening nor its closing.
 
-        The pool may have to open the file first, which aiosqlite does in a thread. A task that is cancelled meanwhile,
-        such as at the coordinator's end, would leave the file open: aiosqlite forgets what the thread gives it
-        afterwards.
+        The pool may have to open the file first, which aiosqlite does in a thread. If the task were cancelled
+        meanwhile, such as at the coordinator's end, the file would stay open: aiosqlite then drops the connection that
+        the thread returns.
         """
         connection = self.engine.connect()
         opening = asyncio.ensure_future(connection.start())
@@ -123,14 +123,14 @@ async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConn
 
 
 async def open_database(settings: Settings) -> Database:
-    """The database of these settings; Unavailable when it cannot be had, SettingsError when `store.url` is wrong."""
+    """The database of these settings. Raises Unavailable if it cannot be opened, SettingsError for a wrong URL."""
     url = _url(settings)
     engine = _engine(url)
     lock = None
     if engine.dialect.name == "sqlite":
         lock = _prepare_file(Path(url.database)) if url.database and url.database != ":memory:" else None
         event.listen(engine.sync_engine, "connect", _configure)
-        # Many rows in one statement: for each statement SQLite's thread has to wait for the interpreter's lock.
+        # Many rows in one statement, because SQLite's thread waits for the interpreter's lock at each statement.
         engine.dialect.use_insertmanyvalues_wo_returning = True
     database = Database(engine, lock)
     try:
@@ -147,20 +147,20 @@ async def open_database(settings: Settings) -> Database:
 
 
 async def _try_options(engine: AsyncEngine) -> None:
-    """Connects once; SettingsError when the driver refuses an option of the URL.
+    """Connects once. Raises SettingsError if the driver refuses an option of the URL.
 
     The driver's own error would quote the option, which may be a password.
     """
     try:
         await (await engine.connect()).close()
     except (TypeError, ValueError):
-        raise SettingsError("store.url: the driver refuses an option behind the `?`; remove or correct it") from None
+        raise SettingsError("store.url: the driver refuses an option after the `?`; remove or correct it") from None
 
 
 def open_to_read(settings: Settings) -> AsyncEngine | None:
-    """The database of these settings beside whoever uses it, to be read only; None while there is no such file.
+    """The database of these settings for reading, while a coordinator may use it; None if there is no such file.
 
-    SettingsError when `store.url` is wrong; whether a server answers and what schema it has shows when it is read.
+    Raises SettingsError if `store.url` is wrong. The first read shows whether a server answers and its schema fits.
     """
     url = _url(settings)
     if url.get_backend_name() == "sqlite":
@@ -174,7 +174,7 @@ def open_to_read(settings: Settings) -> AsyncEngine | None:
 def _engine(url: URL) -> AsyncEngine:
     try:
         return create_async_engine(url)
-    except (ArgumentError, TypeError, ValueError):  # all may quote a part of it
+    except (ArgumentError, TypeError, ValueError):  # each error may quote a part of the URL
         raise SettingsError(f"store.url: {_NO_URL}") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
@@ -186,7 +186,7 @@ def _url(settings: Settings) -> URL:
         return URL.create("sqlite+aiosqlite", database=str(settings.data_dir / "muster.db"))
     try:
         url = make_url(text)
-    except (ArgumentError, ValueError):  # both may quote a part of it
+    except (ArgumentError, ValueError):  # both errors may quote a part of the URL
         raise SettingsError(f"store.url: {_NO_URL}") from None
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
@@ -205,7 +205,7 @@ def _shown(url: URL) -> str:
 
 
 def _prepare_file(path: Path) -> int:
-    """Makes the file and its directory and locks it against a second coordinator; the lock's descriptor."""
+    """Creates the file and its directory and locks it against a second coordinator. Returns the lock's descriptor."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -231,5 +231,5 @@ def _configure(connection: Any, _record: Any) -> None:
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
             connection.execute(f"PRAGMA {pragma}").close()
     except BaseException:
-        connection.close()  # the pool does not own it yet, and its thread would outlive the process's end
+        connection.close()  # the pool does not own the connection yet, and its thread would outlive the process's end
         raise

@@ -1,4 +1,4 @@
-"""What a node has measured over time: its runs, and where those were thinned, their summaries."""
+"""Measurements of a node over time: its runs, and the summaries of older runs."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _STORED: TypeAdapter[Run | Summary] = TypeAdapter(Run | Summary)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryFilter:
-    """What to look for; None leaves a condition out. Times are in seconds since the epoch, `until` not included."""
+    """The search conditions; None leaves one out. Times are in seconds since the epoch, `until` is not included."""
 
     node: str
     metric: str
@@ -34,7 +34,7 @@ class HistoryFilter:
     until: float | None = None
 
     def conditions(self, table: Table) -> list[ColumnElement[bool]]:
-        """What rows of `table` must meet; that they name the metric does not yet say that they measured it."""
+        """Conditions on rows of `table`. A row that names the metric need not have measured it."""
         found = [table.c.node == self.node, *_names_metric(table, self.metric)]
         if self.check is not None:
             found.append(table.c.check == self.check)
@@ -46,7 +46,7 @@ class HistoryFilter:
 
 
 async def history(database: Database, wanted: HistoryFilter, limit: int, cursor: str | None) -> Page[HistoryPoint]:
-    """The points that fit, the latest first; Refused when the cursor is none of ours."""
+    """The points that fit, the latest first. Raises Refused if the cursor is not valid."""
     found = union_all(
         *(
             select(table.c.started_at, table.c.id, table.c.body).where(*wanted.conditions(table))
@@ -58,10 +58,10 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
 
 
 async def require_measured(database: Database, wanted: HistoryFilter, checks: Collection[str]) -> None:
-    """Refused when neither a run nor a summary of the node names the metric; says what the node measured lately.
+    """Raises Refused, with the metrics that the node measured lately, if none of its runs names the metric.
 
-    If only one check is wanted, this is about its metrics; Refused too when the node neither has nor had that check.
-    `checks` are those that it has.
+    Summaries count like runs. If only one check is wanted, this is about its metrics. It also raises Refused if the
+    node neither has nor had that check. `checks` are those that it has.
     """
     ever = replace(wanted, since=None, until=None)
     async with database.reading() as connection:
@@ -80,11 +80,11 @@ async def require_measured(database: Database, wanted: HistoryFilter, checks: Co
 
 
 def _names_metric(table: Table, metric: str) -> list[ColumnElement[bool]]:
-    """That the metrics in `body`, and no other part of it, name the metric.
+    """The condition that the metrics in `body`, and no other part of it, name the metric.
 
     LIKE finds the place: in a run between `"metrics":` and `"facts":`, which follow each other, and in a summary after
     `"metrics":`, its last field, where the metric has a table. Otherwise every run would name the metric `verdict`. For
-    SQLite, LIKE takes `TFLOPS` for `tflops`; `replace` does not, on any database.
+    SQLite, LIKE matches `tflops` with `TFLOPS`; `replace` does not, on any database.
     """
     key = f"{json.dumps(metric)}:"
     escaped = re.sub(r"([%_/])", r"/\1", key)

@@ -1,4 +1,4 @@
-"""Lists in pages: a page ends with a cursor, which holds the sort key of its last item and asks for the next page."""
+"""Lists in pages: a page ends with a cursor that holds the sort key of its last item and requests the next page."""
 
 import base64
 import json
@@ -17,11 +17,11 @@ Item = TypeVar("Item", bound=BaseModel)
 
 
 MOST_CURSOR = 2_000
-"""Characters. A cursor holds a name of up to 253 characters and a number, encoded twice."""
+"""Maximum length of a cursor in characters. It holds a name of up to 253 characters and a number, encoded twice."""
 
 
 class Page(Data, Generic[Item]):
-    """One page of a list; `next_cursor` asks for the page after it, None when there is none."""
+    """One page of a list; `next_cursor` requests the next page, None if there is none."""
 
     items: tuple[Item, ...]
     next_cursor: str | None = None
@@ -36,10 +36,10 @@ async def read_page(
     limit: int,
     cursor: str | None,
 ) -> Page[Item]:
-    """One page of a query whose columns are the sort key, then the body that `read` reads; latest first.
+    """One page of a query with the columns of the sort key, then the body that `read` reads; latest first.
 
     A page leaves out rows for which `read` returns None and rows that cannot be read, and may be shorter than `limit`.
-    Refused when the cursor is none of ours. Log lines name the rows' `table`.
+    Raises Refused if the cursor is not valid. Log lines name the rows' `table`.
     """
     *key, _body = query.selected_columns
     if cursor is not None:
@@ -56,16 +56,16 @@ async def read_page(
 
 
 def make_cursor(*key: str | float) -> str:
-    """The place behind the item with this sort key, as a word that fits into a URL."""
-    # `repr`: the key of a damaged row may be of a type that JSON lacks, and its page is served nevertheless.
+    """The position after the item with this sort key, as a word that fits into a URL."""
+    # `repr`, because the key of a damaged row may be of a type that JSON lacks, and its page is served nevertheless.
     return base64.urlsafe_b64encode(json.dumps(key, default=repr).encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, kinds: Sequence[type]) -> list[Any]:
-    """The sort key in a cursor, made of values of these kinds; Refused when it is none of ours."""
+    """The sort key in a cursor, which has values of these kinds. Raises Refused if the cursor is not valid."""
     key = _decoded(cursor) if len(cursor) <= MOST_CURSOR else None
     if not isinstance(key, list) or [type(part) for part in key] != list(kinds) or not all(map(_can_be_stored, key)):
-        raise Refused("cursor: not one that this API gave out; leave it out to start from the first page")
+        raise Refused("cursor: not one that this API returned; leave it out to start from the first page")
     return key
 
 
@@ -77,7 +77,7 @@ def _decoded(cursor: str) -> Any:
 
 
 def _can_be_stored(part: Any) -> bool:
-    """Whether a database can hold the value and compare with it. Any other value cannot be the key of a row."""
+    """Whether a database can store the value and compare with it. Any other value cannot be the key of a row."""
     match part:
         case str():
             return part.isprintable()

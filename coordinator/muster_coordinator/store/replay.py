@@ -1,4 +1,4 @@
-"""Replays a policy on what the database holds, beside a coordinator that may use it and without writing.
+"""Replays a policy on the history in the database, without writing, while a coordinator may use it.
 
 Runs are read in the order in which they began, a few at a time, and wait in a heap until they end. So memory grows with
 the nodes that have findings and the runs that were under way at once, not with the length of the history.
@@ -33,11 +33,11 @@ from muster_coordinator.store.summaries import HOUR_S, hour_of
 from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SUMMARIES, SWEEPS
 
 _AT_A_TIME = 200
-"""Rows that are read together."""
+"""Number of rows that are read together."""
 
 
 class Ruling(NamedTuple):
-    """What a sweep ruled about a node: convicted it, with the finding, or cleared it."""
+    """The result of a sweep for a node: convicted, with the finding, or cleared."""
 
     at: float
     node: str
@@ -46,11 +46,11 @@ class Ruling(NamedTuple):
 
 
 _Happening = tuple[float, int, Ruling | Asked | Run]
-"""When it became known, a number that keeps the order, and what it was."""
+"""When it became known, a number that keeps the order, and the run or ruling."""
 
 
 class StoredReplay(NamedTuple):
-    """A replay of what is stored. `nodes` are those known today, `begins` is when the replayed runs begin.
+    """A replay of the stored history. `nodes` are those known today, `begins` is the start of the replayed runs.
 
     All runs are stored from `complete_from` on.
     """
@@ -65,7 +65,7 @@ class StoredReplay(NamedTuple):
 async def replay_stored(
     engine: AsyncEngine, settings: QuarantineSettings, policy: Policy, since: float, now: float
 ) -> StoredReplay:
-    """What the policy would have decided from `since` until `now`; Unavailable when the database cannot be read."""
+    """The decisions of the policy from `since` until `now`. Raises Unavailable if the database cannot be read."""
     try:
         async with engine.connect() as connection:
             complete_from = await _complete_from(connection)
@@ -89,16 +89,16 @@ async def replay_stored(
 
 
 async def _complete_from(connection: AsyncConnection) -> float:
-    """From when on all runs are stored.
+    """The time from which on all runs are stored.
 
-    Before, runs that found nothing are summaries of an hour each. The findings that they ended are kept for longer, and
-    a replay of these alone would drain nodes that never return.
+    Before it, runs without findings are summaries of an hour each. The findings that they ended are kept for longer,
+    and a replay of these alone would drain nodes that never return.
     """
     last = await connection.scalar(select(func.max(SUMMARIES.c.started_at)))
     return 0.0 if last is None else float((hour_of(last) + 1) * HOUR_S)
 
 
-# What happened, in order
+# Events, in order
 
 
 async def _timeline(
@@ -118,7 +118,7 @@ async def _timeline(
 
 
 def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
-    """Takes what became known up to `until` from the heap."""
+    """Takes the events up to `until` from the heap."""
     while coming and coming[0][0] <= until:
         at, _, what = heapq.heappop(coming)
         if (event := _event(evidence, what)) is not None:
@@ -126,7 +126,7 @@ def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> I
 
 
 def _event(evidence: PastEvidence, what: Ruling | Asked | Run) -> Event | None:
-    """What the quarantine is told; None when nothing changed, or when silence matters, which is not known."""
+    """The event for the quarantine; None if nothing changed, or if silence matters, because it is not stored."""
     match what:
         case Run():
             return evidence.take_run(what)
@@ -137,7 +137,7 @@ def _event(evidence: PastEvidence, what: Ruling | Asked | Run) -> Event | None:
 
 
 async def _rulings(connection: AsyncConnection, since: float) -> list[Ruling]:
-    """What the sweeps that ended since then ruled about the nodes that any of them convicted."""
+    """The results, for nodes that any of these sweeps convicted, of the sweeps that ended since then."""
     rulings: list[Ruling] = []
     convicted: set[str] = set()
     async for body in await connection.stream_scalars(select(SWEEPS.c.body).order_by(SWEEPS.c.created_at)):
@@ -147,19 +147,20 @@ async def _rulings(connection: AsyncConnection, since: float) -> list[Ruling]:
         for failed in sweep.failed_nodes:
             convicted.add(failed.node)
             rulings.append(Ruling(at, failed.node, sweep.check, conviction(failed, sweep, at)))
-        cleared = convicted & set(sweep.cleared_nodes)  # a sweep clears nearly all, of nothing
+        # A sweep clears nearly all nodes, mostly without an earlier conviction.
+        cleared = convicted & set(sweep.cleared_nodes)
         rulings += [Ruling(at, node, sweep.check, None) for node in sorted(cleared)]
     return rulings
 
 
 def _nodes_with_findings(since: float) -> Select[tuple[str]]:
-    """The nodes about which a run of their own found something that can drain them."""
+    """The nodes with a finding of their own runs that can drain them."""
     found_something = RUNS.c.verdict.in_([Verdict.WARN.value, Verdict.FAIL.value])
     return select(RUNS.c.node).distinct().where(found_something, RUNS.c.started_at >= since, RUNS.c.group.is_(None))
 
 
 def _runs(since: float) -> Select[Any]:
-    """The runs of these nodes that say something about them, with the bodies of those that found anything."""
+    """The runs of these nodes that say something about them, with the bodies of runs with findings."""
     body = case((RUNS.c.verdict == Verdict.PASS.value, null()), else_=RUNS.c.body).label("body")
     columns = (RUNS.c.id, RUNS.c.node, RUNS.c.check, RUNS.c.verdict, RUNS.c.started_at, RUNS.c.duration_s, body)
     alone = (RUNS.c.group.is_(None), RUNS.c.verdict != Verdict.SKIPPED.value)
@@ -168,19 +169,19 @@ def _runs(since: float) -> Select[Any]:
 
 
 def _run(row: Mapping[Any, Any]) -> Run:
-    """A run as far as a replay looks at it, with its beginning by the coordinator's clock."""
+    """The fields of a run that a replay needs, with its start by the coordinator's clock."""
     if row["body"] is not None:
         return Run.model_validate_json(row["body"]).model_copy(update={"started_at": row["started_at"]})
     return Run.model_validate({name: value for name, value in row.items() if name != "body"})
 
 
-# The fleet and its people
+# Nodes and requests
 
 
 async def _records(
     connection: AsyncConnection, found: Iterable[str], holds: Mapping[str, Hold], since: float
 ) -> list[QuarantineRecord]:
-    """The records with which a replay begins: every known node in service, in its failure domain of today."""
+    """The records at the start of a replay: every known node in service, in its failure domain of today."""
     rows = await connection.execute(
         select(NODES.c.name, NODES.c.body, CASES.c.body).outerjoin(CASES, CASES.c.node == NODES.c.name)
     )
@@ -195,7 +196,7 @@ def _record(name: str, evidence: NodeEvidence, hold: Hold | None, since: float) 
 
 
 def _evidence(body: str | None) -> NodeEvidence:
-    """What does not change of a stored case, also of one that the last release stored, which was flat."""
+    """The unchanging part of a stored case, also of a flat one that the last release stored."""
     stored = {} if body is None else from_json(body)
     known = stored.get("evidence", stored)
     return NodeEvidence(domain=known.get("domain", known.get("place")), own_checks=known.get("own_checks", ()))
@@ -220,7 +221,7 @@ async def _bodies(connection: AsyncConnection, table: Any, until: float) -> Asyn
 
 
 async def _drains(connection: AsyncConnection, since: float, until: float) -> AsyncIterator[DrainThen]:
-    """The drains that were decided then."""
+    """The drains that were decided in that time."""
     async for body in _bodies(connection, ACTIONS, until):
         it = TransitionRecord.model_validate_json(body).transition
         if it.at >= since and it.after in OUT and it.before not in OUT:

@@ -1,12 +1,12 @@
-"""Thins what is stored: old runs become summaries of an hour each, and what is very old goes.
+"""Deletes what is past retention: old runs become summaries of an hour each, and very old data goes.
 
-Runs that found something are kept for longer, and the last runs of each check of a node, from which health is folded
-after a restart, as long as the node. A batch is summarised and removed in one transaction, so that a run is never both
-and never lost.
+Runs with findings are kept for longer, and the last runs of each check of a node as long as the node, because health is
+rebuilt from them after a restart. A batch is summarised and deleted in one transaction, so that a run is never counted
+twice and never lost.
 
-As long as runs that found nothing, nodes that have left the fleet are kept. As long as the
-others, stories are kept, transitions (of each node the latest longer), requests, sweeps that have ended, and nodes that
-somebody holds, that were out of service or that are silent, but have never left.
+Nodes that have left the fleet are kept as long as runs without findings. All of these are kept as long as runs with
+findings: stories, transitions (the latest of each node longer), requests, ended sweeps, and nodes that were never
+removed but are on hold, were out of service or are silent.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class RetentionCounts:
-    """What was thinned since the start, for metrics."""
+    """Numbers of summarised and deleted rows since the start, for metrics."""
 
     runs: int = 0
     summaries: int = 0
 
 
 class Retention:
-    """Thins the tables of one database as the settings say; `deliver` is told which nodes may be forgotten."""
+    """Applies the retention of the settings to one database; `deliver` takes the event about nodes past retention."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class Retention:
         self._keep = keep
         self._clock = clock
         self._deliver = deliver
-        self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # what lies before was gone through
+        self._through: dict[tuple[str, tuple[Verdict, ...]], float] = {}  # everything before this time was processed
         self._anew_at = 0.0
 
     async def run(self) -> None:
-        """Thins every EVERY_S for ever; WriteFailed when the database cannot be written.
+        """Applies retention every EVERY_S, without end. Raises WriteFailed if the database cannot be written.
 
-        A database that cannot be read does not end it: the database only keeps more than it should.
+        If the database cannot be read, it goes on: the database only keeps more than it should.
         """
         while True:
             try:
@@ -91,9 +91,10 @@ class Retention:
             await asyncio.sleep(EVERY_S)
 
     async def thin(self) -> None:
-        """Thins all that is old enough now."""
+        """Summarises and deletes everything that is old enough now."""
         now, before = self._clock(), RetentionCounts(self.counts.runs, self.counts.summaries)
-        if now >= self._anew_at:  # nodes say when a run began: meanwhile some may have come that are old already
+        # Nodes report when a run began, so runs that are already old may have arrived meanwhile.
+        if now >= self._anew_at:
             self._through.clear()
             self._anew_at = now + DAY_S
         await self._remove_old(now)
@@ -113,7 +114,7 @@ class Retention:
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
 
     async def _remove_old(self, now: float) -> None:
-        """Removes what is too old and leaves no summary."""
+        """Deletes data that is too old and has no summary."""
         short, long = now - self._keep.keep_days * DAY_S, now - self._keep.keep_findings_days * DAY_S
         ended = SWEEPS.c.created_at < long, SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
         await self._remove(ACTIONS, *old_transitions(long))
@@ -124,20 +125,20 @@ class Retention:
         self._deliver(RetentionEnded(before=long, left_before=short))
 
     async def _remove_what_is_left_of_nodes(self) -> None:
-        """Removes what nodes have measured that are remembered no more, and streams of which no run is kept."""
+        """Deletes the measurements of nodes that are past retention, and streams without a stored run."""
         known = select(NODES.c.name)
         async with self._database.reading() as connection:
             gone = {*await connection.scalars(_nodes_with_runs())} - {*await connection.scalars(known)}
         self._through = {of: moment for of, moment in self._through.items() if of[0] not in gone}
         for node in sorted(gone):
-            await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # it may come again just now
+            await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # the node may come again just now
         of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
         async with self._database.writing() as connection:
             await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
             await connection.execute(delete(LEVELS).where(LEVELS.c.node.not_in(known)))
 
     async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
-        """Removes these rows, a batch at a time; how many there were."""
+        """Deletes these rows, a batch at a time. Returns their number."""
         (key,) = table.primary_key
         batch = select(key).where(*wanted).limit(BATCH).scalar_subquery()
         removed = 0
@@ -149,13 +150,13 @@ class Retention:
                 return removed
 
     async def _nodes_with_runs_before(self, end: float, verdicts: tuple[Verdict, ...]) -> Sequence[str]:
-        """The nodes to go through, as to begin a transaction for each of thousands would take others their turn."""
+        """The nodes with such runs; a transaction for each of thousands of other nodes would delay other tasks."""
         old = RUNS.c.verdict.in_(verdicts), RUNS.c.started_at < end
         async with self._database.reading() as connection:
             return (await connection.scalars(select(RUNS.c.node).where(*old).distinct())).all()
 
     async def _thin_runs(self, node: str, verdicts: tuple[Verdict, ...], end: float) -> bool:
-        """Summarises the next hours of a node before `end`, which is a whole one; whether there may be more."""
+        """Summarises the next hours of a node before `end`, a whole hour. Returns whether there may be more."""
         begin = self._through.get((node, verdicts), 0.0)
         wanted = [RUNS.c.node == node, RUNS.c.verdict.in_(verdicts), RUNS.c.started_at >= begin]
         async with self._database.writing() as connection:
@@ -192,7 +193,7 @@ class Retention:
             return
         rows = [
             {
-                "id": new_id(),  # not that of a run: a node may use one again when the run is gone
+                "id": new_id(),  # not a run's: a node may use the id of a deleted run again
                 "node": summary.node,
                 "check": summary.check,
                 "started_at": summary.started_at,
@@ -205,7 +206,7 @@ class Retention:
 
 
 def _nodes_with_runs() -> Select[tuple[str]]:
-    """Goes from one to the next, as to list all that there are takes a look at every run."""
+    """The nodes with runs, one after the other, because a list of all would read every run."""
     nodes = select(func.min(RUNS.c.node).label("node")).cte(recursive=True)
     following = select(func.min(RUNS.c.node)).where(RUNS.c.node > nodes.c.node).scalar_subquery()
     nodes = nodes.union_all(select(following).where(nodes.c.node.is_not(None)))
@@ -213,7 +214,7 @@ def _nodes_with_runs() -> Select[tuple[str]]:
 
 
 def _whole_hours(runs: list[Run]) -> tuple[list[Run], float]:
-    """The runs before the last hour, which may go on, and when that hour begins; all if there is no other hour."""
+    """The runs before the last hour, which may be incomplete, and the start of that hour; all if there is only one."""
     last = hour_of(runs[-1].started_at)
     whole = [run for run in runs if hour_of(run.started_at) < last]
     return (whole, float(last * HOUR_S)) if whole else (runs, runs[-1].started_at)

@@ -1,7 +1,7 @@
 """Reads records from rows of the database, which a broken disk or a person may have damaged.
 
-An indispensable row that is damaged ends the command that needs it; the error names table and row. A damaged row in a
-list of many, such as runs, is left out, counted and logged: a list without one run tells more than no list.
+If an indispensable row is damaged, the command that needs it ends; the error names table and row. A damaged row in a
+list of many, such as runs, is left out, counted and logged: a list without one run is better than no list.
 """
 
 import time
@@ -20,7 +20,7 @@ Record = TypeVar("Record")
 Body = TypeVar("Body", str, bytes)
 
 _MOST_REASON = 200
-"""Characters: an error may quote what it could not read."""
+"""Maximum length of a reason in characters: an error may quote the text that it could not read."""
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ class Unreadable(Unavailable):
 
 
 def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]) -> Record:
-    """The record that `read` makes of the body; Unreadable when the body is damaged."""
+    """The record that `read` makes of the body. Raises Unreadable if the body is damaged."""
     try:
         return read(body)
     except (ValueError, TypeError, zlib.error) as error:
@@ -41,7 +41,7 @@ def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]
 
 
 def read_rows(table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> tuple[Record, ...]:
-    """The records of all rows, each a key and a body; Unreadable when one is damaged."""
+    """The records of all rows, each a key and a body. Raises Unreadable if one is damaged."""
     return tuple(read_row(table, key, body, read) for key, body in rows)
 
 
@@ -65,7 +65,7 @@ class Unread:
 
 
 def _reason(error: Exception) -> str:
-    """The error in one line, without the content that could not be read, which may be long."""
+    """The error in one line, without the unreadable content, which may be long."""
     if isinstance(error, ValidationError):
         (first, *_) = error.errors(include_url=False, include_input=False, include_context=False)
         place = ".".join(map(str, first["loc"]))

@@ -1,7 +1,7 @@
-"""What the coordinator remembers. Whatever it has said to anybody was written here first.
+"""The coordinator's memory. The coordinator writes here before it sends or answers anything.
 
-`write` commits all that a batch of commands wants stored at once; everything else reads. SQLite and PostgreSQL are
-served by the same statements; only the upsert is built by dialect.
+`write` commits all that a batch of commands wants stored at once; everything else reads. The same statements serve
+SQLite and PostgreSQL; only the upsert depends on the dialect.
 """
 
 from collections.abc import Sequence
@@ -59,19 +59,20 @@ from muster_coordinator.store.tables import (
 )
 
 RUNS_TO_RESTORE = 8
-"""Runs per node and check that the fleet gets back after a restart, of those that are DECISIVE and of the others."""
+"""Runs per node and check that the fleet gets back after a restart: decisive ones, and others."""
 
 CHARACTERS_TO_RESTORE = 16 << 20
-"""Of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB each. A node
-that has made up checks and filled its quota with them shall not keep the coordinator from starting."""
+"""Maximum size of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB
+each. Without it, a node that made up checks and filled its quota with them could keep the coordinator from starting.
+"""
 
 DECISIVE = (Verdict.PASS, Verdict.FAIL)
-"""What confirms a failure or takes it back; however many others come after it change nothing about it."""
+"""The verdicts that confirm or clear a failure; any number of others after them changes nothing about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs to list; None leaves a condition out. `since` is in seconds since the epoch."""
+    """The runs to list; None leaves a condition out. `since` is in seconds since the epoch."""
 
     node: str | None = None
     check: str | None = None
@@ -100,7 +101,7 @@ class Store:
 
     @property
     def database(self) -> Database:
-        """For what else keeps its own tables in it."""
+        """The database, for parts that keep their own tables in it."""
         return self._database
 
     async def close(self) -> None:
@@ -115,14 +116,14 @@ class Store:
         return epoch
 
     async def check_writable(self) -> None:
-        """Commits a row; WriteFailed when that is not possible."""
+        """Commits a row. Raises WriteFailed if that is not possible."""
         async with self._database.writing() as connection:
             await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
 
     async def write(self, commands: Sequence[Command]) -> None:
-        """Commits everything that these commands want stored, or nothing, and then WriteFailed says why.
+        """Commits everything that these commands want stored, or nothing. Raises WriteFailed if it cannot.
 
-        A run that is there already stays as is.
+        A run that is stored already stays as it is.
         """
         rows = {**command_rows(commands), **decision_rows(commands)}
         erased = [command.number for command in commands if isinstance(command, EraseReference)]
@@ -132,10 +133,10 @@ class Store:
         if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
             return
         async with self._database.writing() as connection:
-            if gone:  # first: what was saved before in the same batch is not among the rows
+            if gone:  # first: `rows` holds only what was saved after the erasure
                 await connection.execute(delete(NODES).where(NODES.c.name.in_(gone)))
                 await connection.execute(delete(CASES).where(CASES.c.node.in_(gone)))
-            if forgotten:  # in the same way
+            if forgotten:  # for the same reason
                 await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
                 await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
             for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS, META):
@@ -147,11 +148,11 @@ class Store:
                     await connection.execute(insert(table), rows[table])
             if streams:
                 await connection.execute(delete(STREAMS).where(tuple_(STREAMS.c.node, STREAMS.c.stream).in_(streams)))
-            if erased:  # last: what was saved in the same batch may have been taken back
+            if erased:  # last, because a command of the same batch may have removed what another one saved
                 await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
 
     async def saved(self) -> StoredFleet:
-        """What the fleet starts from."""
+        """The stored state with which the fleet starts."""
         async with self._database.reading() as connection:
             nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
             kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(_runs_to_restore()))
@@ -189,45 +190,45 @@ class Store:
             return await read_sweeps_since(connection, moment)
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
-        """The runs that fit, the latest started first; Refused when the cursor is none of ours."""
+        """The runs that fit, the latest started first. Raises Refused if the cursor is not valid."""
         query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
         return await read_page(self._database, query, Run.model_validate_json, table="runs", limit=limit, cursor=cursor)
 
     async def run(self, run: str) -> Run | None:
-        """One run; None when none with this id is stored."""
+        """One run; None if none with this id is stored."""
         async with self._database.reading() as connection:
             body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
         return None if body is None else read_row("runs", run, body, Run.model_validate_json)
 
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
-        """All sweeps without their groups, the latest first; Refused when the cursor is none of ours."""
+        """All sweeps without their groups, the latest first. Raises Refused if the cursor is not valid."""
         query = select(SWEEPS.c.created_at, SWEEPS.c.id, SWEEPS.c.body)
         return await read_page(
             self._database, query, SweepRecord.model_validate_json, table="sweeps", limit=limit, cursor=cursor
         )
 
     async def sweep(self, sweep: str) -> SweepRecord | None:
-        """One sweep with all its groups; None when there is none with this id."""
+        """One sweep with all its groups; None if there is none with this id."""
         async with self._database.reading() as connection:
             return await read_sweep(connection, sweep)
 
     async def sweep_ids(self, prefix: str, limit: int) -> list[str]:
-        """The ids of sweeps that begin with `prefix`, the first so many in alphabetical order."""
-        begins = func.substr(SWEEPS.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE would not tell A from a
+        """The first ids of sweeps that begin with `prefix`, in alphabetical order, up to `limit`."""
+        begins = func.substr(SWEEPS.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE would treat A and a as equal
         async with self._database.reading() as connection:
             return list(await connection.scalars(select(SWEEPS.c.id).where(begins).order_by(SWEEPS.c.id).limit(limit)))
 
     async def story(self, node: str, limit: int, cursor: str | None) -> Page[StoryEntry]:
-        """A node's story, the latest step first; Refused when the cursor is none of ours."""
+        """A node's story, the latest step first. Raises Refused if the cursor is not valid."""
         query = select(STORY.c.number, STORY.c.body).where(STORY.c.node == node)
         return await read_page(
             self._database, query, StoryEntry.model_validate_json, table="story", limit=limit, cursor=cursor
         )
 
     async def decisions(self, node: str | None, limit: int, cursor: str | None) -> Page[Decided]:
-        """The transitions of one node, or of all, and what people have asked for about it, the latest first.
+        """The transitions of one node, or of all, and the requests of people about it, the latest first.
 
-        Refused when the cursor is none of ours.
+        Raises Refused if the cursor is not valid.
         """
         return await read_page(
             self._database, decisions(node), DECIDED.validate_json, table="actions", limit=limit, cursor=cursor
@@ -242,7 +243,7 @@ class Store:
 
 
 def _insert_new_runs(dialect: str) -> Insert:
-    """Leaves out the runs that are there. SQLite's table says so itself: in the statement it would cost speed.
+    """Skips runs that are stored already. For SQLite the table itself says so: a clause in the statement is slow.
 
     SQLAlchemy sends rows with ON CONFLICT one by one.
     """
@@ -250,9 +251,9 @@ def _insert_new_runs(dialect: str) -> Insert:
 
 
 def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
-    """The ids of each node's last runs of each check that said anything, among the wanted ones.
+    """The ids of each node's last runs of each check that are not SKIPPED, among the wanted ones.
 
-    Runs in groups are counted apart, so that a long sweep does not push out what a check said about the node.
+    Runs in groups are counted separately, so that a long sweep does not push out the node's own runs.
     """
     newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
     kind = (RUNS.c.group.is_(None), RUNS.c.verdict.in_(DECISIVE))
@@ -262,7 +263,7 @@ def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
 
 
 def _runs_to_restore() -> Select[tuple[str]]:
-    """The ids of the last runs of all nodes, without the oldest where those of one node are too large."""
+    """The ids of the last runs of all nodes, without the oldest if those of one node are too large."""
     newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
     so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
     sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()

@@ -1,4 +1,4 @@
-"""How the quarantine lies in the database: records of nodes, transitions, requests and the state of the fleet."""
+"""The quarantine's rows in the database: records of nodes, transitions, requests and the state of the fleet."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,11 +21,11 @@ from muster_coordinator.store.rows import read_row, read_rows
 from muster_coordinator.store.tables import ACTIONS, CASES, META, REQUESTS
 
 FLEET_STATE = "quarantine"
-"""The key in `meta` under which the state of the fleet lies."""
+"""The key in `meta` of the state of the fleet."""
 
 
 def decision_rows(commands: Iterable[Command]) -> dict[Table, list[dict[str, Any]]]:
-    """The rows to write, by table. Of what is written over, only the last state is."""
+    """The rows to write, by table. If a row is written several times, only its last state is."""
     records: dict[str, QuarantineRecord] = {}
     transitions: dict[str, TransitionRecord] = {}
     requests: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ def _request_row(asked: Asked) -> dict[str, Any]:
 
 
 def decisions(node: str | None) -> Select[tuple[float, str, str]]:
-    """The transitions of a node, or of all, and what people have asked for about it: when, id and body."""
+    """The transitions of a node, or of all, and the requests of people: time, id and body."""
     both = union_all(*(_of(node, table) for table in (ACTIONS, REQUESTS))).subquery()
     return select(both.c.at, both.c.id, both.c.body)
 
@@ -81,19 +81,19 @@ async def read_records(connection: AsyncConnection) -> tuple[QuarantineRecord, .
 
 
 async def read_fleet_state(connection: AsyncConnection) -> FleetState:
-    """What was decided about the fleet as a whole."""
+    """The decisions about the fleet as a whole."""
     stored = await connection.scalar(select(META.c.value).where(META.c.key == FLEET_STATE))
     return FleetState() if stored is None else read_row("meta", FLEET_STATE, stored, FleetState.model_validate_json)
 
 
 async def read_latest_transitions(connection: AsyncConnection) -> tuple[TransitionRecord, ...]:
-    """The latest transition of each node: the one that its record names. Times do not tell: a clock may go back."""
+    """The latest transition of each node, which its record names. Times do not show it, because a clock may go back."""
     latest = CASES.c.transition == ACTIONS.c.id
     rows = await connection.execute(select(ACTIONS.c.id, ACTIONS.c.body).join(CASES, latest).order_by(ACTIONS.c.node))
     return read_rows("actions", rows, TransitionRecord.model_validate_json)
 
 
 def old_transitions(moment: float) -> tuple[ColumnElement[bool], ...]:
-    """Which transitions are older, and not the latest of a node."""
+    """The condition for transitions that are older and not the latest of a node."""
     latest = select(CASES.c.transition).where(CASES.c.transition.is_not(None))
     return ACTIONS.c.at < moment, ACTIONS.c.id.not_in(latest)

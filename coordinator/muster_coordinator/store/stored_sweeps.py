@@ -1,4 +1,4 @@
-"""How sweeps lie in the database: each as a record without its groups, and every group as a row of its own."""
+"""The rows of sweeps in the database: each sweep is a record without its groups, and each group has its own row."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from muster_coordinator.store.tables import GROUPS, SWEEPS
 
 
 def sweep_row(sweep: SweepRecord) -> dict[str, Any]:
-    """The row of a sweep, which holds none of its groups."""
+    """The row of a sweep, without its groups."""
     return {
         "id": sweep.id,
         "state": sweep.state.value,
@@ -35,7 +35,7 @@ def group_row(saved: SaveGroup) -> dict[str, Any]:
 
 
 async def read_sweep(connection: AsyncConnection, sweep: str) -> SweepRecord | None:
-    """The sweep with all its groups; None when there is none with this id."""
+    """The sweep with all its groups; None if there is none with this id."""
     body = await connection.scalar(select(SWEEPS.c.body).where(SWEEPS.c.id == sweep))
     return None if body is None else await _complete(connection, sweep, body)
 
@@ -54,12 +54,15 @@ async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:
-    """With the groups of each round, in the order in which they were formed: those of one moment are numbered."""
+    """The sweep with the groups of each round, in the order in which they were formed.
+
+    Numbers order groups of the same moment.
+    """
     in_order = (GROUPS.c.round, GROUPS.c.started_at, func.length(GROUPS.c.id), GROUPS.c.id)
     rows = await connection.execute(
         select(GROUPS.c.round, GROUPS.c.id, GROUPS.c.body).where(GROUPS.c.sweep == sweep).order_by(*in_order)
     )
-    # Of thousands of nodes, reading it takes seconds in which the coordinator has others to answer.
+    # Reading a sweep of thousands of nodes takes seconds, in which the coordinator must answer other requests.
     return await asyncio.to_thread(_read, sweep, body, [(number, key, group) for number, key, group in rows])
 
 
@@ -69,7 +72,7 @@ def _read(sweep: str, body: str, rows: Iterable[tuple[int, str, str]]) -> SweepR
     groups: dict[int, list[GroupRecord]] = {}
     for number, key, group in rows:
         groups.setdefault(number, []).append(read_row("groups", key, group, GroupRecord.model_validate_json))
-    if not groups:  # a sweep of the time when a record held its groups itself
+    if not groups:  # a sweep of an earlier release, whose record contains the groups
         return record
     rounds = (stage.model_copy(update={"groups": tuple(groups.get(stage.number, ()))}) for stage in record.rounds)
     return record.model_copy(update={"rounds": tuple(rounds)})

@@ -1,4 +1,4 @@
-"""What is left of runs that are thinned: for each hour, what their metrics and verdicts were. All of it is pure."""
+"""Summaries of old runs: the metrics and verdicts of each hour. Pure."""
 
 import json
 from collections import Counter, defaultdict
@@ -12,7 +12,7 @@ HOUR_S = 3_600
 
 
 class Figures(Data):
-    """What `count` values of one device came to."""
+    """The figures of `count` values of one device."""
 
     count: int
     least: float
@@ -23,8 +23,8 @@ class Figures(Data):
 class Summary(Data):
     """The runs of a check on a node with the same parameters that started in the same hour.
 
-    The first started at `started_at`. `metrics` holds by metric, and in it by device index or under "" for the node,
-    what was measured.
+    The first started at `started_at`. `metrics` holds the measured figures by metric, and below that by device index,
+    or under "" for the node.
     """
 
     node: Name
@@ -49,7 +49,7 @@ def summarised(runs: Iterable[Run]) -> list[Summary]:
 
 
 def device_name(device: Device) -> str:
-    """How a device is called as a key in JSON."""
+    """The name of a device as a key in JSON."""
     return "" if device is None else str(device)
 
 

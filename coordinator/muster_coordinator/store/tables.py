@@ -1,4 +1,4 @@
-"""The tables as the store uses them. What is searched by has a column; `body` is the whole record as JSON."""
+"""The tables of the store. Search keys have a column; `body` is the whole record as JSON."""
 
 from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table, Text, UniqueConstraint
 
@@ -90,7 +90,7 @@ SUMMARIES = Table(
 STORY = Table(
     "story",
     METADATA,
-    # SQLite counts up by itself only in a column of exactly this type.
+    # SQLite increments by itself only in a column of exactly this type.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("node", Text, nullable=False),
     Column("at", Double, nullable=False),

@@ -1,4 +1,4 @@
-"""What follows from a sweep: its verdict, what each round changed, and notes for people."""
+"""The conclusions of a sweep: its verdict, the changes of each round, and notes for people."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -12,7 +12,7 @@ from muster_coordinator.sweeps.rounds import RoundLog
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 MOST_NAMES = 8
-"""Names in one line. Further names are only counted."""
+"""Maximum number of names in one line. Further names are only counted."""
 
 UNTRIED = "the sweep ended before any of its runs had an outcome"
 
@@ -20,7 +20,7 @@ Failed = TypeVar("Failed")
 
 
 def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
-    """FAIL when a part failed, UNKNOWN when a node is inconclusive or the sweep was aborted; None while it runs."""
+    """FAIL if a part failed, UNKNOWN if a node is inconclusive or the sweep was aborted; None while it runs."""
     if state not in (SweepState.FINISHED, SweepState.ABORTED):
         return None
     if report.anything_failed:
@@ -31,7 +31,7 @@ def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: S
 def notes(
     inconclusive: Iterable[str], evidence: SweepEvidence, report: DiagnosisReport, log: RoundLog, *, ended_early: bool
 ) -> tuple[str, ...]:
-    """Notes for people: why each node is inconclusive and what would settle it, other observations, wrong clocks.
+    """Notes for people: why each node is inconclusive and what evidence it lacks, other observations, wrong clocks.
 
     With `ended_early`, nodes without a run get the note UNTRIED: the sweep would have tried them.
     """
@@ -49,7 +49,7 @@ def notes(
 
 
 def changes_between(before: DiagnosisReport, after: DiagnosisReport) -> tuple[str, ...]:
-    """What a round changed about the diagnosis: one line for each kind of change."""
+    """The changes of the diagnosis by a round: one line for each kind of change."""
     return tuple(_lines(before, after))
 
 

@@ -1,4 +1,4 @@
-"""What a sweep costs in node-seconds: what it has spent, and what further groups would take.
+"""The cost of a sweep in node-seconds: what it has spent, and an estimate for further groups.
 
 The idea: the next group takes as long as the median of the last RECENT groups that finished. Before any group has
 finished, the estimate of the check counts.
@@ -51,7 +51,7 @@ class SweepCost:
         return statistics.median(self._durations) if self._durations else self._task.expected_s
 
     def affordable(self, formations: Iterable[Formation], limit_node_s: float | None) -> list[Formation]:
-        """The first groups, as many as the limit in node-seconds leaves room for; all without a limit."""
+        """The first groups, as many as the limit in node-seconds allows; all without a limit."""
         if limit_node_s is None:
             return list(formations)
         left, found = limit_node_s - self.spent_node_s, []

@@ -1,8 +1,8 @@
-"""What a planned sweep would do and cost: round 1 exactly, the rest as a range.
+"""The forecast of a planned sweep: its groups and cost, round 1 exactly, the rest as a range.
 
-The idea: round 1 depends on nothing that is unknown. The number of further rounds depends on what the runs show. The
-lower end assumes that every group passes. The upper end assumes that every round of the strategy runs, with all nodes.
-Neither end exceeds the limits of the sweep.
+The idea: round 1 is known in advance. The number of further rounds depends on the results of the runs. The lower end
+assumes that every group passes. The upper end assumes that every round of the strategy runs, with all nodes. Neither
+end exceeds the limits of the sweep.
 
 Example: 16 nodes in two leaves, strategy adaptive, 10 s for each group. Round 1 has 8 pairs: 160 node-seconds, 10 s. If
 all pass, two pairs follow in round 2: 200 node-seconds, 20 s. All 8 rounds of the strategy take 1,280 node-seconds and
@@ -39,7 +39,7 @@ class ForecastGroup(Data):
 
 
 class Cost(Data):
-    """What rounds take: node-seconds, and the seconds from the first invitation to the last result."""
+    """The cost of rounds: node-seconds, and the seconds from the first invitation to the last result."""
 
     rounds: int
     node_s: TotalSeconds
@@ -47,7 +47,7 @@ class Cost(Data):
 
 
 class Forecast(Data):
-    """What a sweep would do: the groups of round 1 and their cost (`first`), and the range for the whole sweep.
+    """The forecast of a sweep: the groups of round 1 and their cost (`first`), and the range for the whole sweep.
 
     `least` is the cost if everything passes, `most` the cost of all rounds that strategy and limits allow. A group is
     expected to take `group_s` seconds including its start. A run is ended after `timeout_s` seconds. `left_over` are
@@ -69,7 +69,7 @@ class Forecast(Data):
 
 
 def forecast(plan: SweepPlan) -> Forecast:
-    """What the sweep would do if it began now."""
+    """The forecast for a sweep that begins now."""
     planner = SweepEvidence(plan).planner
     wanted = formations(planner.next_groups((), frozenset(plan.absent)))
     rounds = _if_all_pass(plan, planner, wanted)
@@ -118,7 +118,7 @@ def _groups(plan: SweepPlan, groups: Sequence[Formation]) -> Iterator[ForecastGr
 
 
 def _waves(plan: SweepPlan, groups: Iterable[Formation]) -> list[int]:
-    """The wave of each group if all take equally long. A sweep forms groups in order while the limit leaves room."""
+    """The wave of each group if all take equally long. A sweep forms groups in order while the limit allows."""
     most = plan.limits.nodes or math.inf
     waves: list[int] = []
     wave, taken = 1, 0
@@ -150,7 +150,7 @@ def _most(plan: SweepPlan, planner: RoundPlanner, wanted: Sequence[Formation], f
 
 
 def _within(limit_node_s: float, most: Cost, first: Cost, group_s: float) -> Cost:
-    """`most` within a limit of node-seconds. The rest after round 1 lasts longest if each further round is one node."""
+    """`most` within a limit of node-seconds. After round 1, the duration is longest if each round has one node."""
     left_s = limit_node_s - first.node_s
     return Cost(
         rounds=min(most.rounds, 1 + int(left_s // group_s)),

@@ -1,11 +1,11 @@
-"""Which groups a sweep forms with which task, and how it forms a group again that could not be formed.
+"""The groups that a sweep forms, their task, and how a group is formed again that could not be formed.
 
 The idea: most groups fail to form because of one member. The group is tried again without that member, with a spare
-from the same leaf or rack if there is one. If nobody could reach rank 0, another member gets rank 0 once. Prevents: a
-is dropped for its firewall, although it reaches all others itself.
+from the same leaf or rack if there is one. If no member could reach rank 0, another member gets rank 0 once. Prevents:
+a is dropped for its firewall, although it reaches all others itself.
 
-Example: a, b and c are invited, and b declines as busy. The spare d stands in: a, d, c. If then nobody reaches a, the
-group is tried as d, c, a. After MAX_REFORMED replacements the group is not tried again.
+Example: a, b and c are invited, and b declines as busy. The spare d replaces b: a, d, c. If then no member reaches a,
+the group is tried as d, c, a. After MAX_REFORMED replacements the group is not tried again.
 
 Forming a group again takes O(members), plus O(nodes) for each spare.
 """
@@ -20,7 +20,7 @@ from muster_coordinator.model.sweep_records import Blame
 from muster_coordinator.sweeps.member import UNREACHABLE
 
 MAX_REFORMED = 2
-"""How often a group is formed again after losing members. Then its other nodes go back to work."""
+"""How often a group is formed again after losing members. Then its other nodes become free."""
 
 Spares = Callable[[str], str | None]
 """Returns a node that can stand in for the given one, or None."""
@@ -28,7 +28,7 @@ Spares = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTask:
-    """What groups run: a check with its parameters, its deadline, and the metric that groups are compared by.
+    """The task of groups: a check with its parameters, its deadline, and the metric that groups are compared by.
 
     `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
     is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
@@ -72,7 +72,7 @@ def form_again(formation: Formation, blamed: Iterable[Blame], spares: Spares) ->
         reason = f"nobody could reach {first} as rank 0"
         return replace(formation, members=(*others, first), reason=reason, turned=True)
     if len(formation.members) == 2 and UNREACHABLE in why.values():
-        return None  # both directions were tried: this is evidence about the path between the two
+        return None  # both directions were tried, so this is evidence about the path between the two
     if formation.reformed == MAX_REFORMED:
         return None
     again = without(formation, why, spares)
@@ -80,7 +80,7 @@ def form_again(formation: Formation, blamed: Iterable[Blame], spares: Spares) ->
 
 
 def without(formation: Formation, missing: Mapping[str, str], spares: Spares) -> Formation | None:
-    """The group without the `missing` nodes, with spares in their place; None when fewer than two members remain."""
+    """The group with spares in place of the `missing` nodes; None if fewer than two members remain."""
     if len(formation.members) < 2:
         return None
     stand_ins = {node: spares(node) for node in missing}

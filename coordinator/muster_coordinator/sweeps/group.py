@@ -11,17 +11,17 @@ A message of a member is first noted as a fact about that member. When the facts
 group, they make a step, and TRANSITIONS says where it leads. A state ignores every other message: late, repeated,
 reordered, or from a stranger. Handling an event takes O(members).
 
-Rank election. The members stand in topology order, so neighbours get neighbouring ranks and rings cross few switches.
+Rank election. The members are in topology order, so neighbours get neighbouring ranks and rings cross few switches.
 Each member gets consecutive ranks, as many as it accepted with. Example: a and b accept with 8 ranks each, c with 4. a
 gets the ranks 0 to 7, b 8 to 15, c 16 to 19, the world size is 20, and all connect to the address of a.
 
 No message of one member may cost the others more than this group. A member has at most as many ranks as it has
 announced devices, because every rank allocates memory for each rank of the group: two billion ranks would exhaust the
-memory of every node. When rank 0 reports a loopback address and not all members do, the group ends before anybody
+memory of every node. When rank 0 reports a loopback address and not all members do, the group ends before any member
 connects.
 
 Before the ranks run, a fault ends the group at once and frees the others. Once they run, a member whose ranks ended
-without a result starts a short grace, in which the others may still report what they saw.
+without a result starts a short grace period, in which the others may still report their results.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,20 +54,20 @@ The time to store the groups and to send hundreds of invitations is included.
 """
 
 PREPARING_S = 60.0
-"""Importing torch from a cold network disk takes the better part of a minute."""
+"""Importing torch from a cold network disk takes most of a minute."""
 
 RUN_GRACE_S = 5.0
 """Time after the check's timeout, at which the agent kills its ranks, until its report must have arrived."""
 
 ABORT_GRACE_S = 2.0
-"""How long others may still report after the first fault, and how long a member needs to kill what it spawned."""
+"""How long others may still report after the first fault, and how long a member needs to kill its ranks."""
 
 RELEASE_TTL_S = 300.0
-"""How long an order to leave is valid. A member that was cut off may hold the group for that long."""
+"""How long an Abort is valid. A member that was cut off may hold the group for that long."""
 
 
 class GroupStep(StrEnum):
-    """What the facts about all members mean for the group."""
+    """The meaning of the facts about all members for the group."""
 
     ALL_ACCEPTED = "every member has accepted"
     ALL_READY = "every member is ready"
@@ -122,7 +122,7 @@ GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
 class Group:
     """One group. `members` are in rank order, `reasons` say why it was formed, and `by_rail` how its ranks exchange.
 
-    `most_ranks` is the highest number of ranks of each member; a member that it lacks has one.
+    `most_ranks` is the highest number of ranks of each member; a member without an entry has one.
     """
 
     id: str
@@ -258,7 +258,7 @@ class Group:
         own = [is_own_host(self.facts[node].address) for node in self.members]
         return own[0] and not all(own)
 
-    def hurry(self, now: float) -> None:
+    def shorten_deadline(self, now: float) -> None:
         """Shortens the deadline: the others have ABORT_GRACE_S left to report."""
         self.deadline = min(self.deadline, now + ABORT_GRACE_S)
 
@@ -296,7 +296,7 @@ def _on_finished(group: Group, member: GroupMember, event: Finished, now: float)
     if member.fault is not None:
         if group.state is GroupState.ELECTED:
             return GroupStep.FAULT
-        group.hurry(now)
+        group.shorten_deadline(now)
     return GroupStep.ALIVE if group.state is GroupState.READY else None
 
 
@@ -304,12 +304,12 @@ def _on_declined(group: Group, member: GroupMember, event: Declined, now: float)
     if member.results is not None:
         return None
     may_have_tried = group.state is GroupState.ELECTED and not member.ready
-    if event.reason == UNREACHABLE and not may_have_tried:  # rank 0 was not known yet, or was reached already
+    if event.reason == UNREACHABLE and not may_have_tried:  # rank 0 was not known yet, or had already been reached
         member.decline(DECLINED_OTHERWISE, f"it reports {event.reason} while the group is {group.state}")
         return GroupStep.FAULT
     member.decline(event.reason, event.detail)
     if event.reason == UNREACHABLE and not group.nobody_reaches_first():
-        group.hurry(now)  # whether the others reach rank 0 tells whose fault it is
+        group.shorten_deadline(now)  # whether the others reach rank 0 shows which side is at fault
         return None
     return GroupStep.FAULT
 
@@ -331,4 +331,4 @@ LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
     **{(state, Declined): _on_declined for state in GroupState if state is not GroupState.ENDED},
     **{(state, MemberLost): _on_lost for state in GroupState if state is not GroupState.ENDED},
 }
-"""What each state handles, besides time and the end of the sweep, which every state but ENDED handles."""
+"""The messages that each state handles, besides time and the end of the sweep, which every state but ENDED handles."""

@@ -1,4 +1,4 @@
-"""What a group that has ended showed, as evidence for localisation."""
+"""The result of an ended group, as evidence for localisation."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,12 +8,13 @@ from muster_coordinator.model.sweep_records import GroupRecord
 from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
 
 SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
-"""Metrics with which any group check can tell more about single members: GB/s that the node sent while no other node
-sent, the share of rounds in which the rank came last, and the seconds of its own work before a round."""
+"""Metrics with which any group check can say more about single members: GB/s that the node sent while no other node
+sent, the share of rounds in which the rank came last, and the seconds of its own work before a round.
+"""
 
 
 def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun:
-    """What a group that has ended showed; `rail_metric` names the metric with a number for each rail."""
+    """The result of an ended group; `rail_metric` names the metric with a number for each rail."""
     crashed = frozenset(blame.node for blame in group.blamed if blame.reason in CRASHED)
     failures = [
         f"{place.node}: {finding.summary}"
@@ -39,7 +40,7 @@ def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun
 
 
 def _outcome(group: GroupRecord) -> RunOutcome:
-    """GOOD or BAD when every member reported; otherwise BAD only for what no other node can have caused, else VOID."""
+    """GOOD or BAD if every member reported; otherwise BAD only if no other node can have caused it, else VOID."""
     said = {place.verdict for place in group.places}
     if Verdict.FAIL in said:
         return RunOutcome.BAD
@@ -62,9 +63,9 @@ def _share_a_host(group: GroupRecord) -> bool:
 
 
 def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:
-    """What every rail reached: the least that any rank reports for it.
+    """The value of every rail: the lowest that any rank reports for it.
 
-    None when ranks report different numbers of rails; ranks that lack a rail do not count. All honest ranks report the
+    None if ranks report different numbers of rails; ranks that lack a rail do not count. All honest ranks report the
     same. A liar may add a rail or change a value to make its partner look bad.
     """
     measured = (rank.get(metric) for place in group.places for rank in place.measured)
@@ -81,7 +82,7 @@ def _complete(values: Metric | None) -> list[float]:
 
 
 def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
-    """By node, the worst value that its ranks reported."""
+    """The worst value that the ranks of each node reported."""
     told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
     numbers = {node: [value for value in values if is_figure(value)] for node, values in told.items()}
     return {node: worst(values) for node, values in numbers.items() if values}

@@ -1,4 +1,4 @@
-"""Which nodes are there: what a sign of life, or its absence, means for evidence, sweeps and tests of nodes."""
+"""Signs of life of nodes and their absence: the effects on evidence, sweeps and tests of nodes."""
 
 from collections.abc import Callable
 
@@ -46,13 +46,13 @@ class Liveness:
             return commands
         node = self._registry.nodes.get(message.node)
         if node is None or not node.online or not self._quotas.has_room(message.node, now):
-            return []  # that it is gone, its silence will tell
+            return []  # its silence will show that it is gone
         commands = self._lose(message.node, "its agent has gone", message.id, now)
         self._quotas.charge_changes(node, 2 * len(commands))  # it will come back
         return commands
 
     def take_inventory(self, event: InventorySeen, now: float) -> list[Command]:
-        """Takes what a node is made of, which is no sign of life when the broker had kept it."""
+        """Takes an inventory, which is no sign of life if the broker had retained it."""
         message = event.message
         self._inventories.note(message)
         if not event.kept:

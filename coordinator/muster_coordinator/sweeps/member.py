@@ -1,14 +1,14 @@
-"""The facts about one member of a group, and who is to blame when a group could not go on.
+"""The facts about one member of a group, and the members to blame when a group could not go on.
 
-A fault keeps one member from its part. The ranks of the others then wait in vain and fail in turn, so only the members
-with the gravest kind of fault are blamed. From the gravest to the least:
+A fault prevents one member from doing its part. The ranks of the others then wait in vain and fail in turn, so only the
+members with the gravest kind of fault are blamed. From the gravest to the least:
 
 1. The member contradicts itself: it reports more ranks than it has, or results of ranks that are not its own.
 2. The member vanished.
 3. A rank of the member crashed.
 4. The member declined.
 5. The member cannot reach rank 0.
-6. The member only saw its peers fail, or said nothing more.
+6. The member only saw its peers fail, or sent nothing more.
 """
 
 import ipaddress
@@ -36,7 +36,7 @@ CRASHED = frozenset({"run.killed", "run.exited", "run.out_of_memory"})
 """Findings of a member whose own rank was ended; its peers report run.raised or run.timeout."""
 
 PREVENTED = frozenset({"run.skipped", "run.preempted", "run.not_idle", "run.refused"})
-"""Findings of a member that had nothing to measure or had to make way for work: no evidence of anything."""
+"""Findings of a member that had nothing to measure or had to yield to work: no evidence of anything."""
 
 DECLINED = PREVENTED | {
     "busy",
@@ -55,11 +55,12 @@ WRONG_CLOCK_S = 5.0
 """Longer than a message takes, and more than synchronised clocks differ."""
 
 MOST_FIGURES = 10_000
-"""Numbers from all ranks of a member together: some hundred from each of sixteen ranks. Every group is kept as long as
-its sweep."""
+"""Maximum number of values from all ranks of a member together: some hundred from each of sixteen ranks. Every group is
+kept as long as its sweep.
+"""
 
 MOST_FINDINGS, MOST_FINDINGS_BYTES = 256, 64 << 10
-"""What is kept of the findings of all ranks of a member together."""
+"""Maximum number of findings that are kept of all ranks of a member together."""
 
 GRAVEST_FIRST = (CONTRADICTIONS, frozenset({LOST}), CRASHED, DECLINED, frozenset({UNREACHABLE}))
 """Other reasons come last: ranks may have failed only because a silent peer failed."""
@@ -153,8 +154,7 @@ class GroupMember:
     def finish(self, results: tuple[RankResult, ...], scope: Scope) -> None:
         """Notes the results of its ranks. Ranks that ended without a measurement are a fault.
 
-        Results of other ranks than its own are a fault too, and count for nothing: they would count as another
-        member's.
+        Results of other ranks than its own are a fault, too, and do not count: they would count as another member's.
         """
         own, reported, figures = self._ranks(scope), [result.rank for result in results], _figures(results)
         if reported != own:
@@ -186,13 +186,13 @@ class GroupMember:
 
 
 def _figures(results: Iterable[RankResult]) -> int:
-    """How many numbers ranks report."""
+    """The number of values that ranks report."""
     values = (value for result in results for value in result.metrics.values())
     return sum(len(value) if isinstance(value, list) else 1 for value in values)
 
 
 def _in_words(ranks: Sequence[int]) -> str:
-    """How many ranks these are, and from which to which."""
+    """The number of ranks, and the first and last one."""
     return f"{len(ranks)} ranks from {min(ranks)} to {max(ranks)}" if ranks else "no ranks"
 
 

@@ -55,7 +55,7 @@ class NewNodes:
         return self.request.model_copy(update={"nodes": (*sorted(ready), *partners)})
 
     def _ready(self, nodes: Mapping[str, Node], now: float) -> dict[str, float]:
-        """By new node that can take part now, since when it can."""
+        """For each new node that can take part now, the time since when it can."""
         for name, since in self._ready_since.items():
             if not can_run(nodes[name], self.request.check):
                 self._ready_since[name] = None

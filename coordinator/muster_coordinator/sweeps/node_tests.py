@@ -1,6 +1,6 @@
-"""The tests that the quarantine asks for: a run of the node alone, or a sweep of the node with healthy partners.
+"""The tests that the quarantine requests: a run of the node alone, or a sweep of the node with healthy partners.
 
-What became of each test goes to the registry as news for the quarantine.
+The outcome of each test goes to the registry as news for the quarantine.
 """
 
 from muster.check import Scope
@@ -20,7 +20,7 @@ from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.requests import order_run
 
 TEST_OF = "test of "
-"""How the origin of a sweep begins that tests the node named behind it."""
+"""The beginning of the origin of a sweep that tests the node named after it."""
 
 
 class NodeTests:
@@ -30,7 +30,7 @@ class NodeTests:
         self._registry = registry
         self._orders = orders
         self._sweeps = sweeps
-        self._sweep_of_test: dict[str, str] = {}  # the node of each sweep that was asked for as a test
+        self._sweep_of_test: dict[str, str] = {}  # the node of each sweep that was requested as a test
         self._unheard: dict[str, list[StartTest]] = {}  # tests of online nodes that were not heard since the start
 
     def restore(self, now: float) -> list[Command]:
@@ -41,7 +41,7 @@ class NodeTests:
         return [command for sweep in old for command in self._sweeps.abort(sweep, RESTARTED, now)]
 
     def hear(self, node: str, now: float) -> list[Command]:
-        """Starts the tests that waited for a sign of life: an order sent before the node was connected is lost."""
+        """Starts the tests that waited for a sign of life: a node that is not connected loses an order."""
         return [command for wanted in self._unheard.pop(node, ()) for command in self.start(wanted, now)]
 
     def lose(self, node: str) -> None:
@@ -78,8 +78,8 @@ class NodeTests:
         if partners and not are_alike(node.checks[wanted.check], partners[0].checks[wanted.check]):
             raise Refused(different(wanted.check))
         names = (wanted.node, *(other.name for other in partners))
-        # Without a strategy the sweep would derive it from the check's scope, which a lone node announces itself: it
-        # could choose to be tested without partners.
+        # Without a strategy, the sweep would take it from the check's scope, which a lone node announces itself. Such a
+        # node could choose to be tested without partners.
         sweep = SweepRequest(check=wanted.check, params=wanted.params, strategy=Strategy.ADAPTIVE, nodes=names)
         begun = self._sweeps.begin(SweepRequested(wanted.test, sweep, f"{TEST_OF}{wanted.node}"), now)
         self._sweep_of_test[wanted.test] = wanted.node
@@ -90,7 +90,7 @@ class NodeTests:
 
 
 def _was_compared(record: SweepRecord) -> bool:
-    """Whether partners enough have taken part to tell what is slow: all, or as many as that takes."""
+    """Whether enough partners have taken part to show what is slow: all of them, or as many as are needed."""
     there = [node for node in record.nodes if node not in record.absent]
     return not record.absent or len(there) > LEAST_PARTNERS
 

@@ -1,11 +1,11 @@
-"""Which nodes are in groups: no node is ever in two groups.
+"""The nodes that are in groups: no node is ever in two groups.
 
 The idea: groups ask in turns, the most urgent sweep first. A group takes all its nodes at once or none. Nodes that a
-group waits for are kept for it during the rest of the turn. Prevents: a group of 64 nodes waits for ever, because pairs
+group waits for are kept for it during the rest of the turn. Prevents: a group of 64 nodes waits forever, because pairs
 take its nodes again and again as they become free.
 
 Example: n1 is taken. Group (n1, n2) asks first and waits. Group (n2, n3) asks next and does not get n2. A node is free
-again some seconds after its group has ended, when it has killed what it spawned. Asking takes O(members).
+again some seconds after its group has ended, when it has killed its ranks. Asking takes O(members).
 """
 
 import math
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 class Occupancy:
-    """By node that is taken, the time until when, in seconds since the epoch."""
+    """The time until which each taken node is taken, in seconds since the epoch."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
@@ -30,7 +30,7 @@ class Occupancy:
         return self._until.get(node, 0.0) <= now and node not in self._waited_for
 
     def take(self, nodes: Iterable[str], now: float) -> bool:
-        """Takes all the nodes, or waits for them when one is not free."""
+        """Takes all the nodes, or waits for them if one is not free."""
         wanted = tuple(nodes)
         if not all(self.is_free(node, now) for node in wanted):
             self.wait_for(wanted)

@@ -13,9 +13,10 @@ def draw_partners(
 ) -> list[Node]:
     """Up to `number` healthy nodes that can run the check with `node`; `seed` decides which ones.
 
-    The nearest one tells a bad node from a bad path to it. The others come from anywhere in the node's block: nodes say
-    themselves where they stand, and liars that all claim a place beside a tested node could keep it out of service for
-    ever. Nodes with another definition of the check than most are left out, because the sweep would leave them out.
+    The nearest one distinguishes a bad node from a bad path to it. The others come from anywhere in the node's block:
+    nodes report their positions themselves, and liars that all claim a position beside a tested node could keep it out
+    of service forever. Nodes with another definition of the check than most are left out, because the sweep would leave
+    them out.
     """
     healthy = (
         other

@@ -1,4 +1,4 @@
-"""What a sweep runs, on which nodes, and within which limits: a request that was found valid."""
+"""The plan of a sweep: its task, nodes and limits, from a request that was found valid."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ class SweepLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan:
-    """What a sweep does on which nodes: `nodes` in topology order, with their known `sites`.
+    """The plan of a sweep: `nodes` in topology order, with their known `sites`.
 
     `absent` are selected nodes that cannot take part, each with the reason. `most_ranks` is the highest number of ranks
-    of each node; a node that it lacks has one. `abilities` say what the check can measure on these nodes. `asked` is
-    the request, and `origin` says who made it.
+    of each node; a node without an entry has one. `abilities` are those of the check on these nodes. `asked` is the
+    request, and `origin` says who made it.
     """
 
     id: str

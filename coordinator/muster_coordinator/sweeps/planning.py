@@ -23,7 +23,7 @@ from muster_coordinator.sweeps.requests import check_limits, known
 from muster_coordinator.topology.selection import parse_selection
 
 START_UP_S = 20.0
-"""From an invitation to the first exchange: taking leases, and importing torch, which takes most of the time."""
+"""Seconds from an invitation to the first exchange: taking leases and, for most of the time, importing torch."""
 
 USUAL_RUN_S = 15.0
 """Duration of a run whose check announces none."""
@@ -162,7 +162,7 @@ def _choice(kind: type[Choice], what: str, name: str) -> Choice:
 
 
 def _limits(request: SweepRequest, strategy: Strategy, count: int, run_s: float) -> SweepLimits:
-    """The limits as numbers; Refused when no group fits into them. A group takes `run_s` seconds."""
+    """The limits as numbers. Raises Refused if no group fits into them. A group takes `run_s` seconds."""
     least = least_nodes(strategy)
     smallest = count if strategy is Strategy.WHOLE else least
     parallel = None if request.max_parallel is None else _parallel(request.max_parallel, count, least)
@@ -208,7 +208,7 @@ def _site(node: Node) -> Site:
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:
-    """The selected nodes, each with what keeps it from taking part; Refused when a node that was named cannot."""
+    """The selected nodes, each with the reason why it cannot take part. Raises Refused if a named node cannot."""
     if request.nodes is not None and request.select is not None:
         raise Refused("nodes and select contradict each other: give one of them")
     if request.nodes is not None:

@@ -1,4 +1,4 @@
-"""What a coordinator does with sweeps that ran when the coordinator before it ended."""
+"""What a coordinator does with sweeps that were running when its predecessor ended."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ RESTARTED = "the coordinator was restarted"
 
 
 class AfterRestart(StrEnum):
-    """What happens to such a sweep: it goes on with the next round, or ends with what it has found."""
+    """The choices for such a sweep: it goes on with the next round, or ends with its results so far."""
 
     RESUME = "resume"
     ABORT = "abort"
@@ -30,7 +30,7 @@ def interrupted(record: SweepRecord, now: float) -> SweepRecord:
 
 
 def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
-    """The sweep as aborted. What it had found stays; nodes that were not settled are inconclusive."""
+    """The sweep as aborted. Its findings stay; all other nodes are inconclusive."""
     failed = record.failed_nodes or record.failed_links or record.failed_fabric
     settled = {*record.cleared_nodes, *(failed.node for failed in record.failed_nodes)}
     rounds = tuple(stage.model_copy(update={"waiting": 0}) for stage in record.rounds)

@@ -1,4 +1,4 @@
-"""All sweeps of the fleet: which begin, how they share the nodes, and what follows when they end.
+"""All sweeps of the fleet: when they begin, how they share the nodes, and what follows when they end.
 
 The groups of all sweeps take their nodes from one occupancy, the more urgent sweep first. After a restart, a node can
 join a group once it has been heard.
@@ -29,15 +29,15 @@ from muster_coordinator.sweeps.recovery import (
     save_commands,
 )
 from muster_coordinator.sweeps.sweep import Sweep
-from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
 from muster_coordinator.topology.selection import parse_selection
 
 ENDED_SWEEPS_KEPT = 100
-"""Ended sweeps that are kept in memory; the store has the older ones."""
+"""Number of ended sweeps that are kept in memory; the store has the older ones."""
 
 
 class SweepRegistry:
-    """The sweeps over the nodes of `registry`; `declared` says where the topology file places nodes."""
+    """The sweeps over the nodes of `registry`; `declared` has the positions of nodes from the topology file."""
 
     def __init__(
         self,
@@ -77,16 +77,16 @@ class SweepRegistry:
         return self._ended.get(id) if running is None else running.record()
 
     def forecast(self, request: SweepRequest) -> Forecast:
-        """What a sweep would do and cost; Refused as the sweep would be."""
+        """The forecast of a sweep. Raises Refused if the sweep would be refused."""
         return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
 
     def select(self, selection: str) -> list[str]:
-        """The nodes that a selection means, by name; none where none fits. Refused as in a request for a sweep."""
+        """The names of the nodes in a selection; empty if no node fits. Raises Refused as for a sweep."""
         nodes = self._registry.nodes
         candidates = [nodes[name].candidate for name in sorted(nodes)]
         return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
 
-    # What happens
+    # Events
 
     def hear(self, node: str, now: float) -> None:
         """Notes a sign of life of a node, before the registry does."""
@@ -109,7 +109,7 @@ class SweepRegistry:
         return {node for sweep in self.running.values() for node in sweep.plan.nodes}
 
     def require_no_part(self, node: str) -> None:
-        """Refused while the node is part of a running sweep."""
+        """Raises Refused while the node is part of a running sweep."""
         for sweep in self.running.values():
             if node in sweep.plan.nodes:
                 raise Refused(f"{node} is part of sweep {sweep.plan.id}: wait until that has ended, or abort it")
@@ -120,7 +120,8 @@ class SweepRegistry:
 
     def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
         """Takes what a member reports about its group."""
-        sweep = self.running.get(message.group.rpartition("-")[0])  # a group's id is its sweep's with a number
+        # The id of a group is the id of its sweep plus a number.
+        sweep = self.running.get(message.group.rpartition("-")[0])
         return [] if sweep is None else self._drive(sweep, message, now)
 
     def tick(self, event: Ticked, now: float) -> list[Command]:
@@ -140,10 +141,10 @@ class SweepRegistry:
         waiting.sort(key=lambda sweep: -sweep.plan.priority)
         return [command for sweep in waiting for command in sweep.form(now)]
 
-    # What people ask for
+    # Requests
 
     def begin(self, event: SweepRequested, now: float) -> list[Command]:
-        """Begins a sweep; Refused when it is not valid."""
+        """Begins a sweep. Raises Refused if the request is not valid."""
         if event.sweep in self.running or event.sweep in self._ended:
             raise Refused(f"there is a sweep {event.sweep!r} already")
         plan = plan_sweep(event, self._registry.nodes, self._declared)
@@ -155,14 +156,14 @@ class SweepRegistry:
         return [*told, *sweep.begin(now), *self._settle(sweep, now)]
 
     def abort(self, id: str, reason: str, now: float) -> list[Command]:
-        """Ends a sweep. Nothing happens if it has ended; Refused when there is no such sweep."""
+        """Ends a sweep. Nothing happens if it has ended. Raises Refused if there is no such sweep."""
         if id in self._ended:
             return []
         if id not in self.running:
             raise Refused(unknown("sweep", id, self.running))
         return self._drive(self.running[id], CalledOff(reason), now)
 
-    # Without a request
+    # Sweeps without a request
 
     def _begin_due(self, now: float) -> list[Command]:
         """Begins the sweeps that are due, or logs why they do not begin."""
@@ -170,12 +171,12 @@ class SweepRegistry:
         due = self._timetable.tick(self._registry.nodes, running, now)
         return [command for entry in due for command in self._begin_by_itself(entry, now)]
 
-    def _begin_by_itself(self, due: Due | PassedOver, now: float) -> list[Command]:
+    def _begin_by_itself(self, due: Due | SkippedSweep, now: float) -> list[Command]:
         if isinstance(due, Due):
             try:
                 return self.begin(SweepRequested(sweep_id(self._orders.new_id()), due.request, due.origin), now)
             except Refused as refused:
-                due = PassedOver(due.origin, str(refused))
+                due = SkippedSweep(due.origin, str(refused))
         self._counts.sweeps_not_begun += 1
         return [LogNotBegun(due.origin, due.reason)]
 

@@ -16,7 +16,7 @@ from muster_coordinator.model.sweep_records import SweepRequest
 
 
 def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
-    """Refuses a run that the node cannot do now."""
+    """Raises Refused for a run that the node cannot do now."""
     node = known(request.node, nodes)
     if not node.online:
         raise Refused(f"node {node.name!r} is lost: last heard at {format_instant(node.last_seen)}")
@@ -28,7 +28,7 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
 
 
 def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: float) -> list[Command]:
-    """The order for a requested run; Refused when node, check or parameters are not valid."""
+    """The order for a requested run. Raises Refused if node, check or parameters are not valid."""
     check_run(event, registry.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}
     order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
@@ -36,7 +36,7 @@ def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: 
 
 
 def check_limits(request: SweepRequest) -> None:
-    """Refuses limits that contradict the request in every fleet."""
+    """Raises Refused for limits that contradict the request in every fleet."""
     passes, rounds, share = request.passes, request.max_rounds, (request.max_parallel or "").strip()
     if rounds is not None and rounds < passes and request.strategy != Strategy.ROUND_ROBIN:
         raise Refused(f"max_rounds {rounds} contradicts passes {passes}: every pass takes a round")
@@ -45,7 +45,7 @@ def check_limits(request: SweepRequest) -> None:
 
 
 def known(name: str, nodes: Mapping[str, Node]) -> Node:
-    """The node of this name; Refused with names that are near it when there is none."""
+    """The node of this name. Raises Refused with similar names if there is none."""
     if (node := nodes.get(name)) is None:
         raise Refused(unknown("node", name, nodes))
     return node

@@ -37,8 +37,9 @@ class Cron:
 
 
 GRACE_S = 600.0
-"""A coordinator makes up for a sweep that it missed by at most this. An update or a failover takes less. Later, the
-sweep would begin at a time that nobody has chosen, perhaps in working hours."""
+"""The maximum delay with which a coordinator starts a missed sweep. An update or a failover takes less. Later, the
+sweep would begin at a time that nobody has chosen, perhaps in working hours.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,7 +68,7 @@ class SweepSchedule:
         self._seek(begun)
 
     def take(self, now: float) -> float | None:
-        """Seconds by which the sweep that is due now is late; None when none is due. Of several, the last counts."""
+        """Seconds by which the sweep that is due now is late; None if none is due. Of several, the last counts."""
         late_s = now - self._due
         if late_s < 0:
             return None
@@ -85,6 +86,6 @@ class SweepSchedule:
             self._wait_for(self.cron.after(self._time))
 
     def _wait_for(self, time: float) -> None:
-        latest_s = min(self.jitter_s, self.cron.after(time) - time)  # or a sweep could be due after the next one
+        latest_s = min(self.jitter_s, self.cron.after(time) - time)  # otherwise a sweep could be due after the next one
         rng = random.Random(f"{self.fleet} {self.name} {time}")  # noqa: S311 - no secret depends on it
         self._time, self._due = time, time + rng.uniform(0, latest_s)

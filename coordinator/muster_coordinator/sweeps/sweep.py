@@ -1,7 +1,8 @@
-"""One sweep: rounds of groups until every node and link is settled, or nothing more can be learned.
+"""One sweep: rounds of groups until every node and link is cleared or convicted, or nothing more can be learned.
 
-The strategy plans the groups of a round. A group waits until its nodes are free and the limits of the sweep leave room.
-A round is over when all its groups have ended. Then the sweep diagnoses what they showed, and plans the next round.
+The strategy plans the groups of a round. A group waits until its nodes are free and the limits of the sweep allow it. A
+round is over when all its groups have ended. Then the sweep makes a diagnosis of their results, and plans the next
+round.
 
 A group that could not be formed is formed again, see `formation`. A node that vanished, declined or stayed silent is
 absent from then on. It is inconclusive unless it was cleared before.
@@ -25,7 +26,9 @@ from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 from muster_coordinator.topology.learned import MeasuredPair
 
 MOST_INVITED = 400
-"""Nodes that are invited at the same time. Broker and coordinator carry their answers well within FORMING_S."""
+"""Maximum number of nodes that are invited at the same time. Broker and coordinator carry their answers well within
+FORMING_S.
+"""
 
 SAVE_EVERY_S = 1.0
 """How often changes within a round are saved and announced."""
@@ -63,7 +66,7 @@ class Sweep:
 
     @property
     def _waiting(self) -> int:
-        """How many groups wait to be formed."""
+        """The number of groups that wait to be formed."""
         return 0 if self._round is None else len(self._round.waiting)
 
     @property
@@ -76,7 +79,7 @@ class Sweep:
         return node in self._evidence.sites
 
     def restore(self, record: SweepRecord) -> None:
-        """Restores what an earlier coordinator had found. Call it before `begin` or `give_up`."""
+        """Restores the findings of an earlier coordinator. Call it before `begin` or `give_up`."""
         self.state, self._created_at = record.state, record.created_at
         self._evidence.resume(record)
         for stage in record.rounds:
@@ -94,12 +97,12 @@ class Sweep:
         return self._save(now)
 
     def give_up(self, reason: str, now: float) -> list[Command]:
-        """Ends the sweep with what it has found."""
+        """Ends the sweep with its results so far."""
         self._end(SweepState.ABORTED, reason, now)
         return self._save(now)
 
     def form(self, now: float) -> list[Command]:
-        """Forms the waiting groups whose nodes are free, while the limits leave room."""
+        """Forms the waiting groups whose nodes are free, while the limits allow it."""
         if self._round is None:
             return []
         commands: list[Command] = []
@@ -120,7 +123,7 @@ class Sweep:
         return [*commands, *(self._save(now) if due else self._save_groups())]
 
     def handle(self, event: GroupEvent, now: float) -> list[Command]:
-        """What is to be done about `event`."""
+        """The commands that follow from `event`."""
         if self._round is None:
             return []
         commands: list[Command] = []
@@ -221,7 +224,7 @@ class Sweep:
     def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
         self.state = SweepState.RUNNING
         self.groups += 1
-        # With the epoch: another coordinator may have formed a group of this number without storing it.
+        # The id contains the epoch: another coordinator may have formed a group of this number without storing it.
         name = f"{self.plan.id}-{self._orders.epoch}.{self.groups}"
         reasons = (formation.reason,)
         plan, members = self.plan, formation.members
@@ -248,7 +251,7 @@ class Sweep:
         return commands
 
     def _conclude(self, stage: Round, group: Group, now: float) -> None:
-        """Takes what an ended group showed as evidence, or lets the group be formed again."""
+        """Takes the result of an ended group as evidence, or forms the group again."""
         record, formation = group.record(), stage.end(group)
         self._occupancy.release(group.members, now if record.ending is Ending.FINISHED else now + ABORT_GRACE_S)
         self._cost.add(record)

@@ -1,4 +1,4 @@
-"""What the groups of a sweep have shown so far, the diagnosis that follows, and the groups that run next."""
+"""The evidence of a sweep so far, the diagnosis that follows, and the groups that run next."""
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -35,7 +35,7 @@ class SweepEvidence:
         )
 
     def add(self, record: GroupRecord, again: Formation | None) -> None:
-        """Adds what an ended group showed, unless it is formed again, and marks its lost members as absent."""
+        """Adds the result of an ended group, unless it is formed again, and marks its lost members as absent."""
         if again is not None:
             missed = [blame for blame in record.blamed if blame.node not in again.members]
         else:
@@ -50,7 +50,7 @@ class SweepEvidence:
         self.absent.setdefault(node, why)
 
     def resume(self, record: SweepRecord) -> None:
-        """Adds what groups showed before the coordinator restarted, except those that the restart interrupted."""
+        """Adds the results of groups from before a restart, except those that the restart interrupted."""
         self.absent.update(record.absent)
         groups = (group for stage in record.rounds for group in stage.groups)
         self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
@@ -62,7 +62,7 @@ class SweepEvidence:
         return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))
 
     def report(self) -> DiagnosisReport:
-        """What follows from the runs so far."""
+        """The report of the diagnosis from the runs so far."""
         diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 

@@ -1,4 +1,4 @@
-"""Which sweeps begin without a request: those of the schedules, and the sweep of new nodes."""
+"""The sweeps that begin without a request: those of the schedules, and the sweep of new nodes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class SkippedSweep:
     """A sweep that was due and does not begin, and why."""
 
     origin: str
@@ -54,23 +54,23 @@ class Timetable:
             self._new_nodes.add(node)
 
     def note_swept(self, nodes: Iterable[str]) -> None:
-        """Notes that a sweep of these nodes has begun, whatever its origin."""
+        """Notes that a sweep of these nodes has begun, of any origin."""
         if self._new_nodes is not None:
             self._new_nodes.remove(nodes)
 
-    def tick(self, nodes: Mapping[str, Node], running: Collection[str], now: float) -> list[Due | PassedOver]:
+    def tick(self, nodes: Mapping[str, Node], running: Collection[str], now: float) -> list[Due | SkippedSweep]:
         """What is due now, each once. `running` are the origins of the running sweeps."""
         return [*self._scheduled(running, now), *self._of_new_nodes(nodes, now)]
 
-    def _scheduled(self, running: Collection[str], now: float) -> Iterator[Due | PassedOver]:
+    def _scheduled(self, running: Collection[str], now: float) -> Iterator[Due | SkippedSweep]:
         for schedule in self._schedules:
             late_s = schedule.take(now)
             if late_s is None:
                 continue
             if late_s > GRACE_S:
-                yield PassedOver(schedule.origin, f"no coordinator ran when it was due {late_s:.0f} s ago")
+                yield SkippedSweep(schedule.origin, f"no coordinator ran when it was due {late_s:.0f} s ago")
             elif schedule.origin in running:
-                yield PassedOver(schedule.origin, "the sweep before it is still running")
+                yield SkippedSweep(schedule.origin, "the sweep before it is still running")
             else:
                 yield Due(schedule.origin, schedule.request)
 

@@ -1,5 +1,5 @@
-"""Where nodes stand, and which nodes a selection means. Pure.
+"""Positions of nodes, and the nodes that a selection chooses. Pure.
 
-Knows topology files, Slurm host lists, and how leaves show in the bandwidth of pairs. Must not know health or sweeps.
-Start with `selection.py`; `learned.py` explains how leaves are learned.
+Contains topology files, Slurm host lists, and how leaves show in the bandwidth of pairs. Must not import health or
+sweeps. Start with `selection.py`; `learned.py` explains how leaves are learned.
 """

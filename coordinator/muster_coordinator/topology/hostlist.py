@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST_NAMES = 1 << 17
-"""More names than any fleet has. A longer list is a slip such as `node-[1-99999999]`, and would take all memory."""
+"""More names than any fleet has. A longer list is a typing error such as `node-[1-99999999]`, and would take all
+memory.
+"""
 
 _TO_COMMA = re.compile(r"((?:[^,\[\]]|\[[^\[\]]*\])*)(,?)")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
@@ -34,7 +36,7 @@ class _Numbers:
 
 
 def expand(text: str) -> list[str]:
-    """The names of the list, in order. ValueError says what is wrong and what would be right."""
+    """The names of the list, in order. Raises ValueError with the problem and a valid form."""
     names: list[str] = []
     for item in _items(text):
         names += _names(item, MOST_NAMES - len(names))
@@ -54,10 +56,10 @@ def _items(text: str) -> Iterator[str]:
 
 
 def _names(item: str, room: int) -> Iterator[str]:
-    """The names that one item stands for; ValueError for more than `room`."""
+    """The names in one item. Raises ValueError for more than `room`."""
     if not item:
         raise ValueError("has an empty name: give names between commas, for example node-1,node-2")
-    parts = _BRACKETS.split(item)  # outside and inside of brackets in turn
+    parts = _BRACKETS.split(item)  # alternately outside and inside of brackets
     ranges = [[_numbers(part, item) for part in inside.split(",")] for inside in parts[1::2]]
     if math.prod(sum(numbers.count for numbers in choice) for choice in ranges) > room:
         raise ValueError(f"{item!r} makes the list more than {MOST_NAMES} names long")

@@ -56,7 +56,7 @@ class MeasuredPair:
 class LearnedLeaf:
     """Nodes that share a leaf, and the evidence: median and number of the pairs inside, and of those to other leaves.
 
-    `confidence` is the share of these pairs that were measured and fit, of all pairs that there can be.
+    `confidence` is the share of the possible pairs that were measured and fit.
     """
 
     name: str
@@ -74,7 +74,7 @@ class LearnedLeaf:
 
 
 Met = Mapping[tuple[str, str], float]
-"""By two nodes in the order of their names, their median bandwidth in GB/s."""
+"""The median bandwidth of two nodes in GB/s, by the nodes in the order of their names."""
 
 Cluster = tuple[str, ...]
 """Nodes, in the order of their names."""
@@ -173,14 +173,14 @@ def _all_met(clusters: list[Cluster], met: Met) -> list[Cluster]:
 
 
 def _without_contradictions(clusters: list[Cluster], known: Mapping[str, str]) -> list[Cluster]:
-    """The clusters without a known name, or with one that most of their known nodes share and no other cluster has."""
+    """The clusters without a known name, or with a name that most of their known nodes and no other cluster have."""
     names = {cluster: _name(cluster, known) for cluster in clusters}
     owners = Counter(names.values())
     return [cluster for cluster, name in names.items() if name is None or (name and owners[name] == 1)]
 
 
 def _name(cluster: Cluster, known: Mapping[str, str]) -> str | None:
-    """The leaf that most known nodes of a cluster are at; empty if they disagree, None if no node is known.
+    """The leaf of most known nodes of a cluster; empty if they disagree, None if no node is known.
 
     A node may claim any leaf. Prevents: one liar claims another leaf, and its honest neighbours learn no leaf.
     """

@@ -19,7 +19,9 @@ from muster_coordinator.topology.selection_term import KEYS, LABEL, STATES, Cand
 EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"
 
 MOST_TERMS, MOST_PATTERNS = 32, 100
-"""More are a slip such as `node-[1-5000]*`. Every pattern is tried on every node while the fleet waits."""
+"""Maximum number of patterns. More are a typing error such as `node-[1-5000]*`. The fleet waits while every pattern is
+tried on every node.
+"""
 
 _SHOWN = 10
 _SPACE_AT_COMMA = re.compile(r"\s*,\s*")
@@ -28,7 +30,7 @@ _CONDITION = re.compile(r"(?P<key>[^=!]*)(?P<excludes>!?)=(?P<values>.*)", re.DO
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The chosen nodes, in the given order, and the nodes that only the topology file knows."""
+    """The chosen nodes, in the given order, and the nodes that only the topology file has."""
 
     nodes: tuple[str, ...]
     never_heard_of: tuple[str, ...]
@@ -41,7 +43,7 @@ class Selection:
     terms: tuple[Term, ...] = ()
 
     def choose(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
-        """As `fitting`, but Refused also when no node fits: for those who need some."""
+        """Like `fitting`, but raises Refused if no node fits, for callers that need some."""
         if not nodes:
             raise Refused("there are no nodes yet: start `muster agent` on each")
         chosen = self.fitting(nodes, declared)
@@ -50,7 +52,7 @@ class Selection:
         return chosen
 
     def fitting(self, nodes: Sequence[Candidate], declared: Mapping[str, Topology]) -> Chosen:
-        """Those of `nodes` that fit, which may be none; Refused when a term names what does not exist.
+        """Those of `nodes` that fit, which may be none. Raises Refused if a term names something that does not exist.
 
         `declared` has the positions from the topology file, including nodes that were never heard.
         """
@@ -66,19 +68,21 @@ class Selection:
 
 
 def parse_selection(text: str) -> Selection:
-    """The selection that a person has written; Refused says which term is wrong and what would be right."""
+    """The selection in a text. Raises Refused with the wrong term and a valid form."""
     lexer = shlex.shlex(_SPACE_AT_COMMA.sub(",", text), posix=True)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r\n;", True, ""
     try:
         terms = tuple(map(_term, itertools.islice(lexer, MOST_TERMS + 1)))
-    except ValueError as error:  # of the lexer: quotes that do not close
+    except ValueError as error:  # ValueError of the lexer: an unclosed quote
         raise Refused(f"selection {text[:80]!r}: {str(error).lower()}") from None
     if not terms:
         raise Refused(f"the selection is empty: leave it out to mean all nodes, or write one, {EXAMPLE}")
     if len(terms) > MOST_TERMS:
         raise Refused(f"the selection has more than {MOST_TERMS} terms: give names between commas, without spaces")
     if (patterns := sum(map(is_pattern, (value for term in terms for value in term.values)))) > MOST_PATTERNS:
-        raise Refused(f"the selection makes {patterns} patterns, at most {MOST_PATTERNS} are taken: leave out * and ?")
+        raise Refused(
+            f"the selection makes {patterns} patterns, at most {MOST_PATTERNS} are allowed: leave out * and ?"
+        )
     return Selection(terms)
 
 
@@ -110,7 +114,7 @@ def _states(word: str, key: str, values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _require(term: Term, nodes: Iterable[Candidate], strangers: Iterable[Candidate]) -> None:
-    """Refuses a term with a value that none of the nodes has, unless one may come to have it."""
+    """Raises Refused for a term with a value that no node has, unless a node may have it later."""
     existing = term.existing(nodes)
     missing = term.unmet(existing) if term.is_lasting else ()
     if not missing:
@@ -124,7 +128,7 @@ def _require(term: Term, nodes: Iterable[Candidate], strangers: Iterable[Candida
 
 
 def _why_nobody(terms: Iterable[Term], nodes: Sequence[Candidate]) -> str:
-    """What each term fits by itself, and where that is nothing, which values there are."""
+    """The number of nodes that each term fits by itself, and the existing values if it fits none."""
     parts = []
     for term in terms:
         if count := sum(map(term.fits, nodes)):
@@ -137,7 +141,7 @@ def _why_nobody(terms: Iterable[Term], nodes: Sequence[Candidate]) -> str:
 
 
 def _some(names: Iterable[str]) -> str:
-    """The first of the names in order, and how many there are besides."""
+    """The first of the names in order, and the number of the others."""
     listed = sorted(names)
     more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
     return ", ".join(listed[:_SHOWN]) + more

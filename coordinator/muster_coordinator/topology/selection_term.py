@@ -12,20 +12,20 @@ LABEL = "label:"
 """Prefix of the key of a label."""
 
 LOST = "LOST"
-"""The value of `health` that a silent node has beside the health that it had last, as `muster node list` shows it."""
+"""The value of `health` of a silent node, beside its last health, as `muster node list` shows it."""
 
 STATES: dict[str, tuple[str, ...]] = {"health": (*Health, LOST), "service": tuple(ServiceState)}
 """The keys whose values are states of muster, which change."""
 
 _VENDOR = "NVIDIA "
-"""`muster node list` leaves it out of the names of models, so a model is found without it too."""
+"""`muster node list` omits it in the names of models, so a model is also found without it."""
 
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What selections read of a node; None or empty if unknown."""
+    """The values of a node that selections compare; None or empty if unknown."""
 
     name: str
     topology: Topology = field(default_factory=Topology)
@@ -68,7 +68,7 @@ class Term:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether a value that no node has is a slip. States and labels change, so no node may have one now."""
+        """Whether a value that no node has is a typing error. States and labels change, so no node may have one now."""
         return self.key not in STATES and not self.key.startswith(LABEL)
 
     def fits(self, node: Candidate) -> bool:
@@ -87,7 +87,7 @@ class Term:
         return frozenset(value for node in nodes for value in self.read(node))
 
     def unmet(self, existing: frozenset[str]) -> tuple[str, ...]:
-        """The `values` that fit nothing that exists."""
+        """The `values` that match no existing value."""
         absent = (value for value in self.values if value not in existing)
         return tuple(value for value in absent if not (is_pattern(value) and fnmatch.filter(existing, value)))
 

@@ -19,7 +19,7 @@ _KEYS = {key.lower(): key for key in ("SwitchName", "BlockName", "Nodes", "Switc
 
 @dataclass(frozen=True, slots=True)
 class _Switch:
-    """A switch or, where `is_block`, a block, with what is below it."""
+    """A switch, or a block if `is_block`, with the names below it."""
 
     name: str
     line: int
@@ -79,7 +79,7 @@ def _values(line: str) -> dict[str, str]:
 
 def _switch(values: Mapping[str, str], line: int) -> _Switch:
     if ("SwitchName" in values) is ("BlockName" in values):
-        raise ValueError("has to name one switch or one block: begin it with SwitchName= or BlockName=")
+        raise ValueError("must name one switch or one block: begin it with SwitchName= or BlockName=")
     is_block = "BlockName" in values
     (name, *others) = names_in(values["BlockName" if is_block else "SwitchName"])
     if others:

@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The position of some nodes. `origin` is where the file says so, such as `line 3`."""
+    """The position of some nodes. `origin` is the place in the file, such as `line 3`."""
 
     origin: str
     nodes: Sequence[str]
@@ -21,7 +21,7 @@ class Statement:
 
 
 def names_in(text: str) -> list[str]:
-    """The names of nodes or switches in a list; ValueError names an invalid one."""
+    """The names of nodes or switches in a list. Raises ValueError with an invalid one."""
     names = expand(text)
     for name in names:
         if not _NAME.fullmatch(name):

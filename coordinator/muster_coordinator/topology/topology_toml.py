@@ -64,7 +64,7 @@ def parse_tables(text: str) -> tuple[list[Statement], list[str]]:
 
 
 def _rows(content: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Each table with its level and its name in messages. A value that is no list of tables fails validation."""
+    """Each table with its level and its name in messages. A value that is not a list of tables fails validation."""
     for level in _LEVELS:
         rows = content.get(level, [])
         for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):

@@ -1,4 +1,4 @@
-"""What people read: records as text, sweep reports, explanations and exports.
+"""Texts for people: records as text, sweep reports, explanations and exports.
 
-Must not know the database or the network. Start with `text.py`; `sweeps/` holds all about sweeps.
+Must not import the database or the network. Start with `text.py`; `sweeps/` holds everything about sweeps.
 """

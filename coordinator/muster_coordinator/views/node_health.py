@@ -1,4 +1,4 @@
-"""What plugins are told about the health of a node, made from its view. Pure."""
+"""The report for plugins on the health of a node, made from its view. Pure."""
 
 from muster.model import Severity
 from muster.node_health import HealthFinding, NodeHealthReport
@@ -6,14 +6,14 @@ from muster.transition import Cause
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 
 MOST_FINDINGS = 32
-"""In a report; a node that has more is bad enough."""
+"""Maximum number of findings in a report; a node that has more is bad enough."""
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 """The severities of findings that stand."""
 
 
 def health_report(view: NodeView, at: float) -> NodeHealthReport:
-    """How the node was at `at`, with its findings, the worst first."""
+    """The health of the node at the time `at`, with its findings, the worst first."""
     worst = sorted(view.findings, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST_FINDINGS]
     return NodeHealthReport(
         node=view.name,

@@ -1,8 +1,8 @@
-"""The list of nodes as text: what is wrong comes first, in lines that fit a terminal.
+"""The list of nodes as text, in lines that fit a terminal; nodes with faults come first.
 
-It reads the API's JSON as it is and imports none of the models: they take several times as long to import as the whole
-of `muster node list` takes to run. A field with a default in the models may be missing, as in an older coordinator's
-answer.
+It reads the API's JSON directly and imports none of the models: their import takes several times as long as the whole
+of `muster node list`. A field with a default in the models may be missing, for example in the answer of an older
+coordinator.
 """
 
 import textwrap
@@ -18,15 +18,15 @@ Json = Mapping[str, Any]
 _HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
 
 _SHRINKABLE = {"DEVICES": 10, "FINDINGS": 8, "HEALTH": 8}
-"""The columns that may be cut, the least important first, and how much of each is left. Names of nodes never are."""
+"""The columns that may be cut, the least important first, and their minimum widths. Names are never cut."""
 
 _DISPENSABLE = _HEADER.index("DEVICES")
-"""The column that is left out where cutting is not enough."""
+"""The column that is left out if cutting is not enough."""
 
 HEALTH_ORDER = ("FAILED", "SUSPECT", "DEGRADED", "UNKNOWN", "HEALTHY")
 SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
 SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
-"""From what needs attention first to what is as it should be; a test holds them against the models."""
+"""From nodes that need attention first to healthy ones; a test compares them with the models."""
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -36,7 +36,7 @@ _DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
 
 
 def listed_node(answer: Any) -> Json:
-    """A node from the API's answer; ValueError when it lacks something that the list needs."""
+    """A node from the API's answer. Raises ValueError if it lacks a field that the list needs."""
     if not isinstance(answer, Mapping) or not answer.keys() >= _NEEDED:
         raise ValueError("not a node")
     return answer
@@ -59,17 +59,17 @@ def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
 
 
 def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
-    """What is wrong with many nodes at once, one paragraph each."""
+    """Findings about many nodes at once, one paragraph each."""
     lines = [f"{finding['code']}: {in_one_line(finding['summary'])}" for finding in findings]
     wrapped = lines if width is None else [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
     return "\n".join(wrapped)
 
 
 def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
-    """Sorts by health; of equal health a node that is lost comes first, then one that is out of service.
+    """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 
-    A lost node counts as UNKNOWN at best, because its health is of a time when it still reported. Nodes that have left
-    the fleet come last.
+    A lost node counts as UNKNOWN at best, because its health is from the time when it still reported. Nodes that have
+    left the fleet come last.
     """
     urgency = HEALTH_ORDER.index(node["health"])
     if node["lost"]:
@@ -83,7 +83,7 @@ def _row(node: Json, now: float) -> tuple[str, ...]:
 
 
 def health(node: Json) -> str:
-    """The health of a node; of one that is silent, that it is lost, and its health when it last reported."""
+    """The health of a node; for a silent node, that it is lost, and its health when it last reported."""
     return f"LOST (was {node['health']})" if node["lost"] else str(node["health"])
 
 
@@ -95,13 +95,13 @@ def seen(node: Json, now: float) -> str:
 
 def _duration(seconds: float) -> str:
     for length, unit in _UNITS:
-        if seconds >= 2 * length:  # "90 s" says more than "1 min"
+        if seconds >= 2 * length:  # "90 s" is more precise than "1 min"
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"
 
 
 def devices(node: Json) -> str:
-    """How many devices of which model; simulated ones say so."""
+    """The number and model of the devices; simulated ones are marked."""
     names = [_model(device) for device in node["devices"]]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
 

@@ -52,5 +52,5 @@ def _finding_row(finding: NodeFinding) -> tuple[str, ...]:
 
 
 def story_text(entries: Iterable[StoryEntry]) -> str:
-    """A line for every step, in their order."""
+    """A line for every step, in order."""
     return "\n".join(f"{instant_text(entry.at)}  {entry.kind}  {in_one_line(entry.text)}" for entry in entries)

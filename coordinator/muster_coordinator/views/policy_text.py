@@ -1,4 +1,4 @@
-"""A policy in words."""
+"""A policy as text."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -19,7 +19,7 @@ _NAMED = {Proof.LOCALISED: "convictions by sweeps", Proof.COMPARED: "comparisons
 
 
 def policy_lines(policy: Policy, shadowed: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """The rows in effect, in the order in which they are asked; `shadowed`: who takes all from a row."""
+    """The rows in effect, in their order; `shadowed` names the row that takes all findings of another row."""
     yield "The first row that matches a finding decides. A finding that no row matches does not drain the node."
     for number, row in enumerate(policy.rows, 1):
         if row.name in shadowed:
@@ -30,7 +30,7 @@ def policy_lines(policy: Policy, shadowed: Mapping[str, str] = MappingProxyType(
 
 
 def findings(row: Row) -> str:
-    """Which findings a row is about."""
+    """The findings that a row is about."""
     severity = "ERROR" if row.severity == "ERROR" else "WARNING and ERROR"
     checks = "" if row.checks == ("*",) else f" of {' or '.join(row.checks)}"
     when = "".join(f", {name} {in_words(condition)}" for name, condition in row.when.items())
@@ -39,7 +39,7 @@ def findings(row: Row) -> str:
 
 
 def outcome(row: Row) -> str:
-    """What comes of what a row is about."""
+    """The consequence for the findings that a row is about."""
     if not row.takes_out:
         return "stays in service"
     conditions = [_FOUND[row.proof]]

@@ -1,4 +1,4 @@
-"""Which nodes are out of service and why, as text for people. Times are in UTC, with local time beside it."""
+"""The nodes that are out of service and why, as text. Times are in UTC, with local time beside it."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,9 +54,9 @@ def _case_row(case: CaseView) -> tuple[str, ...]:
 
 
 def why(case: CaseView) -> Iterator[str]:
-    """Why a node is in its state, what keeps it there and what comes next, the most important first."""
-    if case.hands_off is not None:
-        yield case.hands_off
+    """Why a node is in its state, what keeps it there and the next step, the most important first."""
+    if case.left_alone_because is not None:
+        yield case.left_alone_because
     yield from _found(case)
     if case.prospect is not None:
         yield case.prospect.text(instant_text(case.prospect.at))
@@ -71,7 +71,7 @@ def why(case: CaseView) -> Iterator[str]:
 
 
 def _found(case: CaseView) -> Iterator[str]:
-    """What was found, and what the node was drained for if that is something else."""
+    """The findings, and what the node was drained for if that is something else."""
     is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
     if case.causes and not is_for_causes:
         yield f"Drained for {describe_causes(case.causes, Action.NONE)}"
@@ -114,7 +114,7 @@ def _retest(case: CaseView, when: str) -> str:
 
 
 def _not_resumed(case: CaseView) -> str:
-    """The actors that have still to resume a node in service: they failed, or have not answered yet."""
+    """The actors that must still resume a node in service: they failed, or have not answered yet."""
     failed = (
         actor for actor, outcome in case.outcomes.items() if outcome.effect is Effect.FAILED and not outcome.only_tells
     )
@@ -123,7 +123,7 @@ def _not_resumed(case: CaseView) -> str:
 
 
 def _required(demand: Requirement, causes: Sequence[Cause]) -> str:
-    """What the policy requires, the worst first; a case of an earlier version has only codes."""
+    """The codes that the policy requires draining for, the worst first; a case of an earlier version has only codes."""
     found = describe_causes(causes, demand.action) if causes else ", ".join(demand.codes)
     proof = "" if demand.is_proven else f"; not drained before {', '.join(demand.unproven)} finds it again"
     return f"{found} (policy row {demand.row}){proof}"
@@ -147,7 +147,7 @@ def not_done(case: CaseView) -> Iterator[str]:
 def _is_out_in_name_only(case: CaseView) -> bool:
     """Whether no actor drained a node that is out, for example because schedulers know it by another name."""
     effects = [outcome.effect for outcome in case.outcomes.values() if not outcome.only_tells]
-    return case.state in OUT and case.hands_off is None and all(effect is Effect.LEFT for effect in effects)
+    return case.state in OUT and case.left_alone_because is None and all(effect is Effect.LEFT for effect in effects)
 
 
 def outcome_line(actor: str, outcome: ActorOutcome) -> str:
@@ -182,7 +182,7 @@ def _decision_row(decided: Decided) -> tuple[str, ...]:
 
 
 def _what(asked: Asked) -> str:
-    """The name of the command that was requested."""
+    """The name of the requested command."""
     match asked.request:
         case HoldRequested():
             return "hold"

@@ -1,4 +1,4 @@
-"""The decisions of a replay as text, beside what was decided then."""
+"""The decisions of a replay as text, beside the real decisions of that time."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,10 +8,10 @@ from muster_coordinator.quarantine.replay import NodeReplay, Replay, ReplayedDec
 from muster_coordinator.quarantine.replay_comparison import Compared, DrainThen
 
 MOST_LISTED = 50
-"""Nodes that `muster config check` lists; the others are counted."""
+"""Maximum number of nodes that `muster config check` lists; the others are counted."""
 
 MOST_COMPARED = 200
-"""Decisions that a table of a replay has; the others are counted, and JSON has all."""
+"""Maximum number of decisions in the table of a replay; the others are counted, and JSON has all."""
 
 NOT_KNOWN = (
     "Silent nodes, comparisons with the fleet, and what schedulers and actors answered are not stored as evidence. "
@@ -20,7 +20,7 @@ NOT_KNOWN = (
     "Every actor drains and resumes at once. A test of a drained node takes a minute and fails while its check reports "
     "an ERROR. No second opinion is asked for: a finding is confirmed when the next stored run found it too.",
 )
-"""What a replay cannot know, and what it assumes instead."""
+"""Limits of a replay, and its assumptions."""
 
 _IN_WORDS = {
     ReplayedKind.DRAINED: "drained",

@@ -10,7 +10,7 @@ from muster_coordinator.model.history import HistoryPoint
 
 
 def history_table(points: Iterable[HistoryPoint], metric: str) -> str:
-    """A line for every run or hour: what was measured on each device, of several runs with the range."""
+    """A line for every run or hour: the values of each device; for several runs, with the range."""
     unit = unit_of(metric)
     header = ("TIME", "CHECK", "VERDICTS", f"VALUES ({unit})" if unit else "VALUES")
     return table(header, map(_history_row, points))

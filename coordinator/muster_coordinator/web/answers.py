@@ -1,4 +1,4 @@
-"""What routes answer with: a record, or a page of them."""
+"""The answers of routes: a record, or a page of them."""
 
 import asyncio
 from bisect import bisect_right
@@ -25,7 +25,7 @@ class RequestedRun(Data):
 
 
 class Working(Data):
-    """That what was asked for works."""
+    """The answer of probes when everything works."""
 
     status: Literal["ok"] = "ok"
 
@@ -33,7 +33,7 @@ class Working(Data):
 def page(
     items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery, show: Callable[[Item], Shown]
 ) -> Page[Shown]:
-    """A page of items in memory that are sorted by `key`, which is of this kind; `show` makes what it holds of each."""
+    """A page of items in memory, sorted by `key`, which is of this kind; `show` makes the answer of each item."""
     if wanted.cursor is not None:
         (after,) = read_cursor(wanted.cursor, [kind])
         items = items[bisect_right(items, after, key=key) :]
@@ -48,7 +48,7 @@ def answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) 
 
 
 async def answer_large(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
-    """The same for what may be many megabytes, while others are answered."""
+    """A record as the answer, for answers of many megabytes: other requests are answered meanwhile."""
     return _json(await asyncio.to_thread(data.model_dump_json), status, headers)
 
 

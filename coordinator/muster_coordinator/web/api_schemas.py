@@ -1,4 +1,4 @@
-"""The JSON schemas of what routes take and answer, made from their models by pydantic."""
+"""The JSON schemas of requests and answers, which pydantic makes from their models."""
 
 import json
 import re
@@ -17,7 +17,7 @@ Wanted = tuple[Model, JsonSchemaMode]
 
 
 class _Generator(GenerateJsonSchema):
-    """Says that every field of an answer is there. Leaves out titles that only repeat the name of a field."""
+    """Marks every field of an answer as required. Leaves out titles that only repeat the name of a field."""
 
     def field_is_required(self, field: Any, total: bool) -> bool:
         return self.mode == "serialization" or super().field_is_required(field, total)
@@ -44,7 +44,7 @@ def schemas_of(answers: Iterable[Model], bodies: Iterable[Model], queries: Itera
     answered, taken, asked = (sorted(set(models), key=_full_name) for models in (answers, bodies, queries))
     refs, components = _made([*_each(answered, "serialization"), *_each(taken, "validation")])
     query_refs, query_parts = _made(_each(asked, "validation"))
-    # A query is no component: its fields are the parameters of a route. What they refer to is a component.
+    # A query is not a component: its fields are the parameters of a route. Types that they refer to are components.
     queried = {model: query_parts.pop(query_refs[model, "validation"]["$ref"].removeprefix(PLACE)) for model in asked}
     return Schemas(
         components=dict(sorted({**query_parts, **components}.items())),
@@ -77,6 +77,6 @@ def _renamed(schema: Schema) -> Schema:
 
 
 def _name(name: str) -> str:
-    """What people call a component: `RunPage` for pydantic's `Page_Run_`, `AOrBPage` for `Page_Union_A__B__`."""
+    """The name of a component for people: `RunPage` for pydantic's `Page_Run_`, `AOrBPage` for `Page_Union_A__B__`."""
     page = re.fullmatch(r"Page_(?:Union_)?(.+?)_+", name)
     return name if page is None else page[1].replace("__", "Or") + "Page"

@@ -1,4 +1,4 @@
-"""The HTTP API as the command line uses it."""
+"""The client of the HTTP API for the command line."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Speaks to one coordinator. Refused when it refuses, Unavailable when it cannot be reached or cannot answer."""
+    """A client of one coordinator. Raises Refused for its errors, Unavailable if it cannot be reached or answer."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = _parts(url)
@@ -38,7 +38,7 @@ class Client:
         return self._ask("GET", path, f"?{urlencode(given)}" if given else "")
 
     def text(self, *path: str, **query: str) -> str:
-        """The answer to GET as it is, where it need not be JSON."""
+        """The answer to GET as text; it need not be JSON."""
         status, answer = self._send("GET", path, f"?{urlencode(query)}")
         return answer.decode(errors="replace") if status < 400 else _answer(self._url, status, answer)
 
@@ -57,7 +57,7 @@ class Client:
                 return {"items": items, "next_cursor": None}
 
     def read(self, parse: Callable[[Any], T], answer: Any) -> T:
-        """The answer as what `parse` makes of it; Unavailable when it does not fit, so something else has answered.
+        """The answer, read by `parse`. Raises Unavailable if it does not fit, so something else has answered.
 
         `parse` is `model_validate` of a model, for example.
         """
@@ -85,7 +85,7 @@ class Client:
         return self._ask("DELETE", path, f"?{urlencode(query)}" if query else "")
 
     def _not_ours(self) -> Unavailable:
-        """For JSON that is no answer of muster's API, or of another version of it."""
+        """The error for JSON that is not an answer of muster's API, or of another version of it."""
         return Unavailable(
             f"no muster coordinator of this version at {self._url} (its answer does not fit the API); check --url"
         )
@@ -112,20 +112,20 @@ class Client:
 def _parts(url: str) -> SplitResult:
     try:
         return urlsplit(url)
-    except ValueError:  # such as a bracket that nothing closes
+    except ValueError:  # such as an unclosed bracket
         return urlsplit("")
 
 
 def _is_host_and_port(parts: SplitResult) -> bool:
     try:
-        (parts.hostname or "").encode("idna")  # connecting does so, and an empty label is an error
+        (parts.hostname or "").encode("idna")  # the connection would encode the name, and an empty label is an error
         return bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
 
 
 def _is_token(token: str) -> bool:
-    """Whether a header can hold it."""
+    """Whether a header can hold the token."""
     return all("!" <= character <= "~" for character in token)
 
 

@@ -1,11 +1,11 @@
 """Decides who may use the API, for every route in one place.
 
-A request needs the right to CHANGE when its method is neither GET nor HEAD, whatever its route. The token gives that
-right. With `http.token_file` every request except probes needs the token. Without it the API listens on loopback only:
-every local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE.
+A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route. The token gives that right.
+With `http.token_file` every request except probes needs the token. Without it the API listens on loopback only: every
+local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE.
 
-A web page that a local browser shows may do neither. It reaches the API only under a name of its own, which the Host
-header shows, or with a form, which cannot send a token.
+A web page in a local browser may do neither. It reaches the API only under its own host name, which the Host header
+shows, or with a form, which cannot send a token.
 
 | request | `http.token_file` set | not set | not set, `http.trust_loopback` |
 |---|---|---|---|
@@ -47,9 +47,9 @@ class Right(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may do what: `token` gives every right, a request without it has `without_token`.
+    """The rights of requests: `token` gives every right, a request without it has `without_token`.
 
-    `token_place` tells people where the token is, behind the words "the token".
+    `token_place` tells people where the token is, after the words "the token".
     """
 
     token: str
@@ -58,14 +58,15 @@ class Access:
 
     @property
     def is_on_loopback(self) -> bool:
-        """Whether requests without the token may read. The settings then hold the API to loopback."""
+        """Whether requests without the token may read. The settings then allow only loopback for the API."""
         return self.without_token is not Right.PROBE
 
 
 def access_of(settings: Settings) -> Access:
-    """Who may use the API with these settings. Without `http.token_file` this writes a new token into `data_dir`.
+    """The rights with these settings. Without `http.token_file` this writes a new token into `data_dir`.
 
-    SettingsError when `http.token_file` is empty or cannot be read, Unavailable when the new token cannot be written.
+    Raises SettingsError if `http.token_file` is empty or cannot be read, Unavailable if the new token cannot be
+    written.
     """
     if settings.http.token_file is not None:
         return Access(read_token(settings.http), Right.PROBE, "of http.token_file")
@@ -75,7 +76,7 @@ def access_of(settings: Settings) -> Access:
 
 
 def read_token(settings: HttpSettings) -> str:
-    """The token of `token_file`; SettingsError when it is empty or cannot be read."""
+    """The token in `token_file`. Raises SettingsError if the file is empty or cannot be read."""
     assert settings.token_file is not None
     token = read_secret(settings.token_file, "http.token_file")
     if not token:

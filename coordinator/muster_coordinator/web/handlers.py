@@ -1,4 +1,4 @@
-"""What each route answers. A request that changes something is answered when the change has been stored."""
+"""The methods that answer the routes. A request that changes something is answered when the change has been stored."""
 
 import asyncio
 from collections.abc import Callable
@@ -57,14 +57,14 @@ from muster_coordinator.web.server_sent_events import send_events
 ROOT = "/api/v1"
 
 MOST_CANDIDATES = 10
-"""Sweeps that are named when the beginning of an id fits several."""
+"""Maximum number of sweeps that an error names if several ids begin with the given characters."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """The parts that the routes speak to."""
+    """The parts of the coordinator that the routes use."""
 
     pipeline: Pipeline
     store: Store
@@ -75,12 +75,12 @@ class Api:
     document: Callable[[], str]
 
     async def fleet(self, request: web.Request) -> web.Response:
-        """The fleet as a whole: its nodes by health and service state, which are lost, and what is wrong with many."""
+        """The fleet as a whole: its nodes by health and service state, lost nodes, and findings about many nodes."""
         query(request, NoQuery)
         return answer(self.pipeline.fleet.view(self.pipeline.clock()))
 
     async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes by name, or those that `select` means."""
+        """The nodes by name, or those that `select` chooses."""
         wanted, fleet = query(request, NodesQuery), self.pipeline.fleet
         names = fleet.names if wanted.select is None else fleet.select(wanted.select)
         return answer(page(names, str, str, wanted, self._view))
@@ -91,14 +91,14 @@ class Api:
         return answer(self._node(request))
 
     async def story(self, request: web.Request) -> web.Response:
-        """How a node came to its state, or was forgotten, the last step first."""
+        """The story of a node, the latest step first; also of a node that was forgotten."""
         wanted, node = query(request, PageQuery), request.match_info["node"]
         if not self.pipeline.fleet.remembers(node):
             raise self._unknown(node)
         return answer(await self.store.story(node, wanted.limit, wanted.cursor))
 
     async def history(self, request: web.Request) -> web.Response:
-        """What a node has measured over time, the latest first; a page may hold fewer points than its limit."""
+        """The measurements of a node over time, the latest first; a page may hold fewer points than its limit."""
         wanted, node = query(request, HistoryQuery), self._node(request)
         conditions = wanted.filter(node.name)
         found = await history(self.store.database, conditions, wanted.limit, wanted.cursor)
@@ -121,7 +121,7 @@ class Api:
         return answer(run)
 
     async def start_run(self, request: web.Request) -> web.Response:
-        """Runs a check of a node now; answers with the id that the run will have."""
+        """Runs a check of a node now. Returns the id that the run will have."""
         query(request, NoQuery)
         node = self._node(request).name
         wanted = await body(request, NewRun)
@@ -135,7 +135,7 @@ class Api:
         return answer(await self.store.sweeps(wanted.limit, wanted.cursor))
 
     async def start_sweep(self, request: web.Request) -> web.Response:
-        """Starts a sweep; answers with it, and with its place in `Location`."""
+        """Starts a sweep. Returns it, and its path in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
         sweep = sweep_id(new_id())
@@ -144,18 +144,18 @@ class Api:
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
     async def plan_sweep(self, request: web.Request) -> web.Response:
-        """What a sweep would do and cost; starts nothing."""
+        """The plan and cost of a sweep; starts nothing."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
         return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
 
     async def sweep(self, request: web.Request) -> web.Response:
-        """One sweep as it stands. Its id may be cut to any prefix that no other sweep has; 409 when several have it."""
+        """One sweep in its present state. Its id may be cut to a unique prefix; 409 if several sweeps have it."""
         query(request, NoQuery)
         return await answer_large(await self._sweep(request.match_info["sweep"]))
 
     async def abort_sweep(self, request: web.Request) -> web.Response:
-        """Ends a sweep now; what it has found is kept. Answers with it."""
+        """Ends a sweep now; its results so far are kept. Returns the sweep."""
         query(request, NoQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
@@ -163,7 +163,7 @@ class Api:
         return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
-        """Why a sweep convicted, cleared or left open a node: its runs in order, in words and with the numbers."""
+        """Why a sweep convicted or cleared a node, or left it inconclusive: its runs in order, with the numbers."""
         wanted = query(request, ExplainQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         return answer(await asyncio.to_thread(explain, sweep, wanted.node, self.pipeline.fleet.places(sweep.nodes)))
@@ -185,7 +185,7 @@ class Api:
         return answer(page(records, lambda record: record.number, int, wanted, lambda record: record.reference))
 
     async def set_reference(self, request: web.Request) -> web.Response:
-        """Sets a reference for the fleet in the place of the operator's with the same check, metric and `when`."""
+        """Sets a reference for the fleet in place of the operator's with the same check, metric and `when`."""
         query(request, NoQuery)
         reference = (await body(request, NewReference)).reference()
         await self._handle(ReferenceSet(reference))
@@ -193,19 +193,19 @@ class Api:
         return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:
-        """Removes a reference of the operator's; answers with what it was found by."""
+        """Removes a reference of the operator. Returns the key by which it was found."""
         wanted = query(request, ReferenceQuery)
         await self._handle(ReferenceRemoved(wanted.key))
         log.info("reference_removed", **wanted.model_dump(mode="json"))
         return answer(wanted)
 
     async def baselines(self, request: web.Request) -> web.Response:
-        """What the fleet is compared by."""
+        """The baselines that nodes are compared with."""
         wanted = query(request, PageQuery)
         return answer(page(self.pipeline.fleet.baselines(), lambda view: view.id, str, wanted, lambda view: view))
 
     async def reset_baseline(self, request: web.Request) -> web.Response:
-        """Lets what is measured now count as normal in a baseline; answers with it."""
+        """Resets a baseline: the present values count as normal. Returns the baseline."""
         query(request, NoQuery)
         baseline = self._baseline(request).id
         await self._handle(BaselineReset(baseline))
@@ -223,21 +223,21 @@ class Api:
         return web.Response(text=self.document(), content_type="application/json")
 
     async def healthz(self, _request: web.Request) -> web.Response:
-        """Whether the coordinator works; 503 when storing hangs. Needs no token."""
+        """Whether the coordinator works; 503 if storing hangs. Needs no token."""
         if self.pipeline.is_stuck:
             detail = f"storing has hung for {self.pipeline.stuck_s:.0f} s; restart the coordinator"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, detail)
         return answer(Working())
 
     async def readyz(self, _request: web.Request) -> web.Response:
-        """That broker and database are there; 503 otherwise. Needs no token."""
+        """Whether broker and database are available; 503 otherwise. Needs no token."""
         if not self.link.connected:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, "not connected to the broker, or not subscribed")
         await self.readiness.check()
         return answer(Working())
 
     async def metrics(self, _request: web.Request) -> web.Response:
-        """Figures for Prometheus."""
+        """Metrics for Prometheus."""
         return web.Response(body=self.figures.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _handle(self, event: Event) -> None:
@@ -263,7 +263,7 @@ class Api:
         raise Problem(HTTPStatus.NOT_FOUND, f"no baseline {wanted!r}; run `muster baseline list`")
 
     async def _sweep(self, id: str) -> SweepRecord:
-        """The sweep with this id, else the only one whose id begins with it."""
+        """The sweep with this id, or the only one whose id begins with it."""
         record = await self.store.sweep(id)
         if record is not None:
             return record

@@ -1,4 +1,4 @@
-"""The token that a coordinator makes for itself when it listens on loopback and has no `http.token_file`.
+"""The coordinator's own token, if it listens on loopback and has no `http.token_file`.
 
 The coordinator writes a new token into a file at each start. Only its own user and root can read the file. Their
 commands find it without any setting and may change things; other users of the host may only read.
@@ -16,7 +16,7 @@ NAME = "api_token"
 
 
 def write_token(data_dir: Path) -> str:
-    """Makes a new token and writes it into `data_dir`; Unavailable when the file cannot be written."""
+    """Makes a new token and writes it into `data_dir`. Raises Unavailable if the file cannot be written."""
     import secrets  # noqa: PLC0415 (commands only read the token, and it takes a while to import)
 
     token = secrets.token_urlsafe(32)
@@ -37,7 +37,7 @@ def write_token(data_dir: Path) -> str:
 
 
 def find_token(data_dir: Path, url: str) -> str | None:
-    """The token of the coordinator at `url` that uses `data_dir`; None when this user can read none.
+    """The token of the coordinator at `url` that uses `data_dir`; None if this user cannot read it.
 
     None also for a coordinator on another host, which must never get this token.
     """

@@ -1,8 +1,7 @@
 """The API as an OpenAPI 3.1 document, made from the route table and from the models of requests and answers.
 
-The document depends on nothing but the code, so every coordinator of a version serves the same one. What depends on
-settings is described as it may be: reading may need the token (`http.token_file`), changing needs it unless loopback is
-trusted.
+The document depends only on the code, so every coordinator of a version serves the same one. Where the settings matter,
+it describes both cases: reading may need the token (`http.token_file`), changing needs it unless loopback is trusted.
 
 Pydantic makes the schemas. The paths are written by hand, because generators for aiohttp bring their own routes.
 """
@@ -36,7 +35,7 @@ TOKEN = {
 
 SECURITY: dict[Right, list[dict[str, list[str]]]] = {
     Right.PROBE: [],
-    Right.READ: [{}, {"token": []}],  # without a token as long as `http.token_file` is not set
+    Right.READ: [{}, {"token": []}],  # no token is needed if `http.token_file` is not set
     Right.CHANGE: [{"token": []}],
 }
 
@@ -44,7 +43,7 @@ PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
     HTTPStatus.BAD_REQUEST: ("BadRequest", "A query parameter, the path or the body cannot be read or is unknown"),
     HTTPStatus.UNAUTHORIZED: ("Unauthorized", "The token is missing or wrong, and http.token_file is set"),
     HTTPStatus.FORBIDDEN: ("Forbidden", "The token is missing or wrong, or the name in Host is not loopback"),
-    HTTPStatus.NOT_FOUND: ("NotFound", "What the path or a parameter names does not exist"),
+    HTTPStatus.NOT_FOUND: ("NotFound", "The path or a parameter names something that does not exist"),
     HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeout", "The body did not arrive in time"),
     HTTPStatus.CONFLICT: ("Conflict", "The request does not fit the present state"),
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("BodyTooLarge", "The body is larger than 1 MiB"),
@@ -53,7 +52,7 @@ PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: ("InternalError", "The coordinator made a mistake; its log has the details"),
     HTTPStatus.SERVICE_UNAVAILABLE: ("Unavailable", "The database or the broker does not work at present"),
 }
-"""By status, the name of the error in the document, and what it means. Python's own phrases differ by version."""
+"""The name and meaning of each error in the document, by status. Python's own phrases differ by version."""
 
 PATH_PARAMETERS = {
     "node": "The name of a node",
@@ -92,7 +91,7 @@ def _schemas(routes: Sequence[Route[Any]]) -> Schemas:
 
 
 def _paths(routes: Sequence[Route[Any]], schemas: Schemas) -> dict[str, Schema]:
-    """What each path can do, in the order of the table."""
+    """The operations of each path, in the order of the table."""
     paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
@@ -123,7 +122,7 @@ def _path_parameters(route: Route[Any]) -> Iterator[Schema]:
 
 
 def _query_parameters(query: Schema) -> Iterator[Schema]:
-    """The fields of a query as parameters. A parameter is left out where its field is null."""
+    """The fields of a query as parameters. Omitting a parameter corresponds to null in its field."""
     for name, field in query.get("properties", {}).items():
         (schema,) = (choice for choice in field.get("anyOf", [field]) if choice != {"type": "null"})
         yield {
@@ -136,7 +135,7 @@ def _query_parameters(query: Schema) -> Iterator[Schema]:
 
 
 def _written(schema: Schema) -> Schema:
-    """How a value of this schema is written in a query: a text that holds JSON is described by what it holds."""
+    """The schema of a value in a query: a text that holds JSON is described by its content."""
     if "contentSchema" in schema:
         return {"content": {schema["contentMediaType"]: {"schema": schema["contentSchema"]}}}
     return {"schema": {key: value for key, value in schema.items() if key != "description"}}
@@ -157,7 +156,7 @@ def _responses(route: Route[Any], schemas: Schemas) -> Schema:
 
 
 def _media(kind: str, model: Model | None, schemas: Schemas) -> Schema:
-    """What an answer of this content type is like. OpenAPI 3.1 cannot describe the events of a stream."""
+    """The content of an answer with this content type. OpenAPI 3.1 cannot describe the events of a stream."""
     if kind == EVENTS:
         return {}
     return {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}

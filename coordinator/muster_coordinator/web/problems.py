@@ -1,6 +1,6 @@
-"""Every error as problem details (RFC 9457), whoever found it: a route, aiohttp or a bug.
+"""Every error as problem details (RFC 9457), whether a route, aiohttp or a bug raised it.
 
-Written by hand: the form is an object with three keys, and what there is to do is to find the words.
+Written by hand: the form is an object with three keys, and the work is in the wording.
 """
 
 import json
@@ -42,7 +42,7 @@ class Problem(Exception):
 
 @web.middleware
 async def as_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Turns whatever a route raises into a problem; a bug is logged and told without its details."""
+    """Turns any exception of a route into a problem; a bug is logged and returned without its details."""
     try:
         return await handler(request)
     except Problem as problem:
@@ -60,7 +60,7 @@ async def as_problems(request: web.Request, handler: Handler) -> web.StreamRespo
 
 @contextmanager
 def refusing(kind: type[BaseModel], *, what: str, status: HTTPStatus) -> Iterator[None]:
-    """A Problem when values are not valid as `kind`: it names each wrong `what`, and which are valid."""
+    """Raises a Problem if values are not valid as `kind`. It names each wrong `what`, and the valid ones."""
     try:
         yield
     except ValidationError as error:

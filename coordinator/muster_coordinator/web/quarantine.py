@@ -1,4 +1,4 @@
-"""Routes about service states: which nodes are out and why, and what people decide about them."""
+"""Routes about service states: the nodes out of service and why, and the decisions of people about them."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -34,7 +34,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantineApi:
-    """The parts that the routes speak to."""
+    """The parts of the coordinator that the routes use."""
 
     pipeline: Pipeline
     store: Store
@@ -49,12 +49,12 @@ class QuarantineApi:
         return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
-        """What is decided about one node, and from what."""
+        """The decisions about one node, and the evidence for them."""
         query(request, NoQuery)
         return answer(self._case(request))
 
     async def budget(self, request: web.Request) -> web.Response:
-        """How many nodes are away and may be, which ones wait, what is frozen, and whether the actors work."""
+        """The number of nodes that are away and may be away, waiting nodes, mass events, and the state of actors."""
         query(request, NoQuery)
         return self._budget()
 
@@ -66,28 +66,28 @@ class QuarantineApi:
         return answer(await self.store.decisions(wanted.node, wanted.limit, wanted.cursor))
 
     async def hold(self, request: web.Request) -> web.Response:
-        """Keeps a node as it is, in service or out, until it is released; answers with its case."""
+        """Keeps a node as it is, in service or out, until it is released. Returns its case."""
         said = await self._decision(request, Decision)
         node = self._case(request).node
         await self._handle(HoldRequested(node=node, by=said.by, reason=said.reason))
         return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
-        """Ends a hold; a drained node returns to service when it passed its tests, or at once when `untested`."""
+        """Ends a hold. A drained node returns to service after it has passed its tests, or at once if `untested`."""
         said = await self._decision(request, Release)
         node = self._case(request).node
         await self._handle(ReleaseRequested(node=node, by=said.by, reason=said.reason, untested=said.untested))
         return answer(self._case(request))
 
     async def forget(self, request: web.Request) -> web.Response:
-        """Removes a silent node from the fleet, until it is heard again; answers as the budget does."""
+        """Removes a silent node from the fleet until it is heard again. Returns the budget."""
         said = await self._decision(request, Decision)
         node = self._case(request).node
         await self._handle(NodeForgotten(node=node, by=said.by, reason=said.reason))
         return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
-        """Lifts a mass-event freeze: the nodes themselves are faulty; answers as the budget does."""
+        """Lifts a mass-event freeze: the nodes themselves are faulty. Returns the budget."""
         said = await self._decision(request, Decision)
         await self._handle(FreezeLifted(by=said.by, reason=said.reason))
         return self._budget()
@@ -122,6 +122,6 @@ class QuarantineApi:
 def _is_of_interest(record: QuarantineRecord, latest: TransitionRecord | None) -> bool:
     is_required = record.decision.requirement is not None or record.decision.upcoming is not None
     is_failed = latest is not None and any(outcome.effect is Effect.FAILED for outcome in latest.outcomes.values())
-    is_out_of_the_ordinary = record.is_away or record.hands_off is not None or is_required or is_failed
+    is_out_of_the_ordinary = record.is_away or record.left_alone_because is not None or is_required or is_failed
     has_left = record.evidence.has_left
     return not has_left and (is_out_of_the_ordinary or record.state is not ServiceState.IN_SERVICE)

@@ -1,4 +1,4 @@
-"""What may stand in queries and bodies. Anything else is refused, with what is valid."""
+"""The models of queries and bodies. Anything else is refused with the valid names and values."""
 
 import asyncio
 from http import HTTPStatus
@@ -27,7 +27,7 @@ BODY_S = 15.0
 CURSOR = "cursor"
 
 MOST_SELECTION = 500
-"""Characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
+"""Maximum length in characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
 
 
 class Request(BaseModel):
@@ -37,7 +37,7 @@ class Request(BaseModel):
 
 
 def _example(**values: JsonValue) -> ConfigDict:
-    """A body as people send it, for the OpenAPI document."""
+    """An example of the body for the OpenAPI document."""
     return ConfigDict(json_schema_extra={"examples": [values]})
 
 
@@ -46,14 +46,14 @@ class NoQuery(Request):
 
 
 class PageQuery(Request):
-    """Which page of a list."""
+    """The page of a list."""
 
-    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="Most items of the page")
+    limit: int = Field(100, ge=1, le=MAX_ITEMS, description="Maximum number of items of the page")
     cursor: str | None = Field(None, description="`next_cursor` of the page before; without it, the first page")
 
 
 class NodesQuery(PageQuery):
-    """Which nodes."""
+    """The nodes to list."""
 
     select: str | None = Field(
         None,
@@ -63,7 +63,7 @@ class NodesQuery(PageQuery):
 
 
 class RunQuery(PageQuery):
-    """Which runs."""
+    """The runs to list."""
 
     node: Name | None = Field(None, description="Runs of this node")
     check: Name | None = Field(None, description="Runs of this check")
@@ -75,12 +75,12 @@ class RunQuery(PageQuery):
 
 
 class HistoryQuery(PageQuery):
-    """Which history."""
+    """The history to return."""
 
     metric: str = Field(
         min_length=1,
         max_length=200,
-        pattern=r"^[^\x00]*$",  # PostgreSQL takes no NUL
+        pattern=r"^[^\x00]*$",  # PostgreSQL accepts no NUL
         description="The name of a metric, for example `tflops`",
     )
     check: Name | None = Field(None, description="Measured by this check")
@@ -110,7 +110,7 @@ class NewSweep(SweepRequest, Request):
 
 
 class TransitionQuery(PageQuery):
-    """Which decisions."""
+    """The decisions to list."""
 
     node: Name | None = Field(None, description="Decisions about this node")
 
@@ -141,19 +141,19 @@ class Release(Decision):
 
     model_config = _example(by="ann@example.org", reason="the fan is replaced", untested=False)
 
-    untested: bool = Field(False, description="Whether a node that is out comes back without tests")
+    untested: bool = Field(False, description="true: a node that is out of service returns without tests")
 
 
 class ExplainQuery(Request):
-    """Which node of a sweep is to be explained."""
+    """The node of a sweep to explain."""
 
     node: Name = Field(description="The node")
 
 
 class ExportQuery(Request):
-    """In which form a sweep is wanted."""
+    """The format of an export."""
 
-    format: ExportFormat = Field(description="The form of the file")
+    format: ExportFormat = Field(description="The format of the file")
 
 
 class NewReference(ReferenceRow, Request):
@@ -166,7 +166,7 @@ class NewReference(ReferenceRow, Request):
 
 
 class ReferenceQuery(Request):
-    """Which reference of the operator's."""
+    """The reference to remove."""
 
     check: Name = Field(description="Its check")
     metric: str = Field(description="Its metric")
@@ -182,7 +182,7 @@ R = TypeVar("R", bound=Request)
 
 @web.middleware
 async def only_text(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuses control characters and unpaired surrogates in path and query, which no database stores.
+    """Raises a Problem for control characters and unpaired surrogates in path and query, which no database stores.
 
     `read_cursor` refuses bad cursors itself, with a better message.
     """
@@ -195,7 +195,7 @@ async def only_text(request: web.Request, handler: Handler) -> web.StreamRespons
 
 
 def query(request: web.Request, kind: type[R]) -> R:
-    """The query parameters as `kind`; a Problem when they are not valid."""
+    """The query parameters as `kind`. Raises a Problem if they are not valid."""
     given = request.query
     for name in given:
         if len(given.getall(name)) > 1:
@@ -205,7 +205,7 @@ def query(request: web.Request, kind: type[R]) -> R:
 
 
 async def body(request: web.Request, kind: type[R]) -> R:
-    """The JSON body as `kind`; a Problem when it is not JSON or not valid."""
+    """The JSON body as `kind`. Raises a Problem if it is not JSON or not valid."""
     if request.content_type != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
     try:
@@ -223,4 +223,5 @@ async def body(request: web.Request, kind: type[R]) -> R:
     if not isinstance(values, dict):
         raise Problem(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
     with refusing(kind, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY):
-        return kind.model_validate_json(given, strict=True)  # a text such as "no" is neither a number nor a boolean
+        # Otherwise a text such as "no" would be read as a number or a boolean.
+        return kind.model_validate_json(given, strict=True)

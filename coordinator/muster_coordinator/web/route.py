@@ -1,4 +1,4 @@
-"""One route of the API as data: what it takes, what it answers, and the method that answers it."""
+"""One route of the API as data: its parameters, its answers, and the method that answers it."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 Media = Mapping[str, type[BaseModel] | None]
-"""What an answer may consist of, by content type; None where no model describes it."""
+"""The content of an answer, by content type; None if no model describes it."""
 
 ERRORS_OF_EVERY_ROUTE = (
     HTTPStatus.BAD_REQUEST,  # control characters in path or query, and wrong parameters
@@ -38,12 +38,12 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[A]):
-    """One route, answered by a method of `A`. The docstring of the method says what it answers.
+    """One route, answered by a method of `A`. The docstring of the method says what it returns.
 
-    - `name`: what generated clients call it
-    - `query`: its query parameters; None where it ignores all
-    - `reads`: the headers of a request that it reads, and what they mean
-    - `answers`: a model for JSON, or what the answer may consist of; `sends`: the headers that are in every answer
+    - `name`: its name in generated clients
+    - `query`: its query parameters; None if it ignores all
+    - `reads`: the request headers that it reads, and what they mean
+    - `answers`: a model for JSON, or the content by content type; `sends`: the headers that are in every answer
     - `errors`: the statuses of errors beside those that follow from path, query and body
     """
 
@@ -60,18 +60,18 @@ class Route(Generic[A]):
     errors: tuple[HTTPStatus, ...] = ()
 
     def bound(self, api: A) -> web.RouteDef:
-        """The route for aiohttp, answered by this object. Nobody asks only for the headers of endless events."""
+        """The route for aiohttp, answered by this object. Endless events have no HEAD."""
         options = {"allow_head": False} if EVENTS in self.media else {}
         return web.route(self.method, self.path, MethodType(self.handler, api), **options)
 
     @property
     def summary(self) -> str:
-        """What the route does, in a sentence."""
+        """The route's purpose, in a sentence."""
         return " ".join(inspect.cleandoc(self.handler.__doc__ or "").split())
 
     @property
     def media(self) -> Media:
-        """What the answer may consist of, by content type."""
+        """The content of the answer, by content type."""
         return self.answers if isinstance(self.answers, Mapping) else {JSON: self.answers}
 
     @property
@@ -93,7 +93,7 @@ class Route(Generic[A]):
         if self.path_parameters:
             found.add(HTTPStatus.NOT_FOUND)
         if self.query is not None and issubclass(self.query, PageQuery):
-            found.add(HTTPStatus.UNPROCESSABLE_ENTITY)  # a cursor that is none
+            found.add(HTTPStatus.UNPROCESSABLE_ENTITY)  # an invalid cursor
         if self.body is not None:
             found.update(ERRORS_OF_A_BODY)
         return tuple(sorted(found))

@@ -183,7 +183,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         method=GET,
         path=f"{ROOT}/events",
         handler=Api.events,
-        reads={"Last-Event-ID": "The id of the last event that arrived; what came after it is sent first"},
+        reads={"Last-Event-ID": "The id of the last event that arrived; later events are sent first"},
         answers={EVENTS: None},
     ),
     Route(name="get_openapi", method=GET, path=f"{ROOT}/openapi.json", handler=Api.openapi, answers={JSON: None}),

@@ -22,7 +22,7 @@ WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 (compared with, not listened on)
 
 
 def listen(address: str) -> tuple[socket.socket, str]:
-    """The socket that listens on `address` (host:port, port 0 picks a free one) and the URL; Unavailable if taken."""
+    """The socket that listens on `address` (host:port, port 0 picks a free one) and its URL. Unavailable if taken."""
     host, _ = split_address(address)
     try:
         server = http_server.listening_socket(address)

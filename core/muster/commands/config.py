@@ -1,8 +1,8 @@
-"""`muster config`: the settings as they are in effect, and whether they are right.
+"""`muster config`: shows the settings in effect and checks them.
 
-What a part knows about its own settings it says through an entry point in the group `muster.config_checks`: a function
-`(config, checks) -> Iterable[str]` that raises SettingsError, or gives lines for people. `checks` are all by name, None
-where a plugin has failed to load, as what seems to be unknown may then be its.
+Each part checks its own settings through an entry point in the group `muster.config_checks`: a function `(config,
+checks) -> Iterable[str]` that raises SettingsError, or returns lines for people. `checks` holds all checks by name; it
+is None if a plugin has failed to load, because a check that seems unknown may belong to that plugin.
 """
 
 import json
@@ -45,7 +45,7 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
     """
     logs.configure(settings.log)
     shown = settings.model_dump(mode="json", exclude={"plugins"})
-    tables = settings.plugins.sections  # as they were read: with times and infinities
+    tables = settings.plugins.sections  # in the form of the settings file, with times and infinities
     hidden = without_secrets(_without_urls(tables), _marked_secrets(settings))
     shown["plugins"] = {"disabled": list(settings.plugins.disabled), **hidden}
     table = without_secrets(shown)
@@ -53,7 +53,7 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
 
 
 def _marked_secrets(settings: Settings) -> Collection[Any]:
-    """The values that plugins mark as secret. What is wrong in their tables is a matter of `muster config check`."""
+    """The values that plugins mark as secret. `muster config check` reports errors in their tables."""
     config = Config(settings)
     if settings.plugins.sections:
         with suppress(SettingsError):
@@ -62,7 +62,7 @@ def _marked_secrets(settings: Settings) -> Collection[Any]:
 
 
 def _as_json(value: Any) -> Any:
-    """The value without what JSON lacks: times and infinities become texts."""
+    """The value without types that JSON lacks: times and infinities become texts."""
     match value:
         case dict():
             return {key: _as_json(item) for key, item in value.items()}
@@ -76,7 +76,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _without_urls(value: Any) -> Any:
-    """What stands in a plugin's table, whatever it is, with all that follows the scheme of a URL masked."""
+    """The content of a plugin's table, of any shape. In each URL, everything after the scheme is masked."""
     match value:
         case dict():
             return {key: _without_urls(item) for key, item in value.items()}
@@ -105,7 +105,7 @@ def check(settings: Settings) -> None:
 
 
 def _told_by_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:
-    """What the parts of muster say about their settings; what is wrong with them is added to `problems`."""
+    """The lines that the parts of muster return about their settings; their errors are added to `problems`."""
     told: list[str] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
@@ -119,7 +119,7 @@ def _missing_files(settings: Settings) -> Iterator[str]:
     for table in ("broker", "http"):
         for key, value in getattr(settings, table):
             if isinstance(value, Path) and not (value.is_file() and os.access(value, os.R_OK)):
-                yield f"setting '{table}.{key}': there is no file {value} that can be read"
+                yield f"setting '{table}.{key}': cannot read {value}"
 
 
 def _wrong_references(settings: Settings, judged: Mapping[str, Collection[str]] | None) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _wrong_references(settings: Settings, judged: Mapping[str, Collection[str]] 
 
 
 def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck], *, complete: bool) -> Iterator[str]:
-    """`complete` is false when a plugin has failed to load: then an unknown check may be one of its."""
+    """`complete` is false if a plugin has failed to load: an unknown check may belong to that plugin."""
     for name, wanted in settings.checks.items():
         if name in checks:
             try:

@@ -31,14 +31,14 @@ S = TypeVar("S")
 
 
 def load_settings(config: ConfigOption = None) -> "Settings":
-    """The settings from the file and the environment; SettingsError says what is wrong."""
+    """The settings from the file and the environment. Raises SettingsError with everything that is wrong."""
     from muster.config import load  # noqa: PLC0415 (the models take longer to import than a command without them runs)
 
     return load(config)
 
 
 def options_of(source: Callable[..., S]) -> Callable[[Callable[Concatenate[S, P], None]], Callable[..., None]]:
-    """Gives a command the options of `source`; what `source` returns for them is the command's first parameter."""
+    """Gives a command the options of `source`. The command's first parameter is what `source` returns for them."""
     options = inspect.signature(source).parameters
 
     def decorate(command: Callable[Concatenate[S, P], None]) -> Callable[..., None]:
@@ -51,7 +51,7 @@ def options_of(source: Callable[..., S]) -> Callable[[Callable[Concatenate[S, P]
         shown = [*own, *options.values()]
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # typer calls with names
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)  # typer calls it with keyword arguments
                 for parameter in shown
             ]
         )

@@ -1,4 +1,4 @@
-"""`muster plugin`: which plugins there are, where they come from, what they bring and what failed."""
+"""`muster plugin`: lists plugins with their origin, their checks and their errors."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""How commands that end with a verdict tell it to the program that called them."""
+"""The exit code of commands that end with a verdict."""
 
 from enum import StrEnum
 from typing import Annotated

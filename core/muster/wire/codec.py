@@ -43,7 +43,7 @@ def encode(message: BaseModel) -> bytes:
 def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
     """The message in `payload`. Raises RemoteError of kind oversized, unknown_version or malformed."""
     if len(payload) > MAX_MESSAGE_BYTES:
-        raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are taken")
+        raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are accepted")
     try:
         message = kind.validate_json(payload)
     except ValidationError as error:

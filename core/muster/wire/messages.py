@@ -28,10 +28,10 @@ from muster.references import Reference
 SCHEMA: Literal[1] = 1
 
 MOST_RUNS = 200
-"""Runs in one report. Agents send 50."""
+"""Maximum number of runs in one report. Agents send 50."""
 
 MOST_REFERENCES = 10_000
-"""References of one fleet."""
+"""Maximum number of references of one fleet."""
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
@@ -47,7 +47,7 @@ def new_id() -> str:
 
 
 class Message(Data):
-    """What every message carries. `sent_at` is the sender's clock."""
+    """The fields of every message. `sent_at` is the sender's clock."""
 
     schema_version: Literal[1] = Field(default=SCHEMA, alias="schema")
     id: Name = Field(default_factory=new_id)

@@ -1,1 +1,1 @@
-"""Plugins that tell people and other systems what muster has decided."""
+"""Plugins that notify people and other systems of muster's decisions."""

@@ -1,1 +1,1 @@
-"""Plugins that keep work off nodes in a scheduler, and say what runs there: Kubernetes, Slurm, a file."""
+"""Plugins for schedulers: they keep work off nodes, and say what runs there. Kubernetes, Slurm, a file."""

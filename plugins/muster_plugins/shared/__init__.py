@@ -1,1 +1,1 @@
-"""What several built-in plugins share. Must not know any plugin."""
+"""Code that several built-in plugins share. It must not import any plugin."""

@@ -6,13 +6,13 @@ from muster import Action, Finding, Severity
 from muster.model import Json
 
 MOST_LISTED = 20
-"""The most that one finding names. The others are counted."""
+"""Maximum number of things that one finding names. The others are counted."""
 
 
 def listed_finding(
     finds: Mapping[str, str], code: str, severity: Severity, parts: Iterable[str], action: Action = Action.NONE
 ) -> list[Finding]:
-    """The finding that names `parts`; none without parts. `finds` has the meaning of each code."""
+    """The finding that names `parts`; None without parts. `finds` has the meaning of each code."""
     found = list(parts)
     if not found:
         return []

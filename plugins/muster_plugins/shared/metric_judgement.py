@@ -1,4 +1,4 @@
-"""Judges what checks have in common: missing devices, and metrics of one number or of one per device. Pure."""
+"""Judgements that checks have in common: missing devices, and metrics with one number or one per device. Pure."""
 
 from collections.abc import Mapping
 
@@ -6,15 +6,15 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
 
-NOT_ASKED = "devices are expected, but none could be asked, so nothing was measured"
-"""What the finding `not_asked` of `missing_devices` means."""
+NOT_ASKED = "devices are expected, but none could be queried, so nothing was measured"
+"""The meaning of the finding `not_asked` of `missing_devices`."""
 
 
 def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
-    """The finding that devices are missing, or that none could be asked, if the facts of `measurement` say so.
+    """The finding that devices are missing, or that none could be queried, if the facts of `measurement` say so.
 
-    A node where CUDA finds no device at all has lost its driver or its library far more often than all of its devices.
-    That is no evidence against the devices. `nvml` names the cause.
+    If CUDA finds no device at all, the node has lost its driver or its library far more often than all of its devices.
+    Therefore this is no evidence against the devices. `nvml` names the cause.
     """
     missing = measurement.facts["missing"]
     if not isinstance(missing, list) or not missing:
@@ -33,7 +33,7 @@ def missing_devices(check: str, measurement: Measurement) -> list[Finding]:
 
 
 def _found_devices(measurement: Measurement) -> list[JsonValue]:
-    """The indices of the devices that were found; the CPU that stands in for them has none."""
+    """The indices of the devices that were found; the CPU that replaces them has no index."""
     devices = measurement.facts.get("devices")
     return [index for index in devices if index is not None] if isinstance(devices, list) else []
 
@@ -41,14 +41,14 @@ def _found_devices(measurement: Measurement) -> list[JsonValue]:
 def _not_asked(check: str, expected: list[JsonValue]) -> Finding:
     return Finding(
         code=f"{check}.not_asked",
-        summary=f"no GPU could be asked, {len(expected)} expected; the check nvml says why",
+        summary=f"no GPU could be queried, {len(expected)} expected; the check nvml says why",
         severity=Severity.UNKNOWN,
         evidence={"expected": expected},
     )
 
 
 def hidden_devices(check: str, measurement: Measurement) -> list[Finding]:
-    """The finding that devices were not measured because they are hidden from us, which is no fault of theirs."""
+    """The finding that devices were not measured because CUDA_VISIBLE_DEVICES hides them, which is not their fault."""
     hidden = measurement.facts.get("hidden")
     if not isinstance(hidden, list) or not hidden:
         return []
@@ -78,7 +78,7 @@ def judge_each_device(
     code: str,
     action: Action = Action.NONE,
 ) -> list[Finding]:
-    """A metric with one number per device, each held against the same reference; the devices are named."""
+    """Judges a metric with one number per device against one reference; each finding names its device."""
     return [
         finding
         for device, value in device_metric(measurement, metric)
@@ -87,12 +87,12 @@ def judge_each_device(
 
 
 def device_index(fact: JsonValue) -> int | None:
-    """A device index out of facts, which are JSON."""
+    """A device index from facts, which are JSON."""
     return fact if isinstance(fact, int) else None
 
 
 def single_metric(measurement: Measurement, name: str) -> float | None:
-    """A metric that is one number; None where it was not measured."""
+    """A metric with a single number; None if it was not measured."""
     value = measurement.metrics.get(name)
     assert not isinstance(value, list), f"{name} is one number, not one per device"
     return value
@@ -107,7 +107,7 @@ def judge_single(
     device: int | None = None,
     action: Action = Action.NONE,
 ) -> list[Finding]:
-    """A metric of one number against its reference; a finding is about `device`, None for the node."""
+    """Judges a metric with one number against its reference; the finding is about `device`, None for the node."""
     return judge_value(
         single_metric(measurement, metric), references.get(metric), code=code, device=device, action=action
     )

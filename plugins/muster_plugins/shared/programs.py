@@ -40,7 +40,7 @@ class TimedOut(Exception):
     """The program missed its deadline and was killed. `said` is the end of its output."""
 
     def __init__(self, program: str, timeout_s: float, said: str) -> None:
-        super().__init__(f"{program} was not done within {timeout_s:g} s")
+        super().__init__(f"{program} did not finish within {timeout_s:g} s")
         self.said = said
 
 
@@ -140,5 +140,5 @@ def _collect(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[_Stre
 
 def _kill_group(leader: int) -> None:
     """Kills the program's process group, which still exists if it left processes behind."""
-    with suppress(ProcessLookupError, PermissionError):  # PermissionError if all that is left belongs to other users
+    with suppress(ProcessLookupError, PermissionError):  # PermissionError if the rest belongs to other users
         os.killpg(leader, signal.SIGKILL)

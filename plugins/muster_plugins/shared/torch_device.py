@@ -1,7 +1,7 @@
-"""Where torch works: on which devices a check of this node multiplies, trains and sends.
+"""The devices on which torch works in a check of this node.
 
-On real GPUs that is CUDA, one place for each. On simulated devices it is the CPU, again one place for each, so that a
-check goes the same way on both. torch is imported inside the functions: they run in a child process.
+On real GPUs this is CUDA, with one place for each GPU. On simulated devices it is the CPU, again with one place for
+each, so that a check runs the same code on both. torch is imported inside the functions: they run in a child process.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from muster import Context, Skip
 from muster.model import Json
 
 Choice = Literal["auto", "cpu"]
-"""`auto`: the node's devices; `cpu`: the CPU on purpose, whatever devices there are."""
+"""`auto`: the node's devices; `cpu`: the CPU, even on a node with GPUs."""
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class Place:
 
 
 _SHOWN = "CUDA_VISIBLE_DEVICES"
-"""By this variable Slurm, Kubernetes or a person shows a process only some of the devices."""
+"""Slurm, Kubernetes or a person uses this variable to show a process only some of the devices."""
 
 _DECIDE_ABOUT_BITS = (
     "CUBLAS_WORKSPACE_CONFIG",
@@ -49,16 +49,16 @@ _DECIDE_ABOUT_BITS = (
     "PYTORCH_TUNABLEOP_ENABLED",
     "TORCH_BLAS_PREFER_CUBLASLT",
 )
-"""Variables by which somebody makes cuBLAS or torch choose other algorithms, as the documentation of both says."""
+"""Variables that make cuBLAS or torch choose other algorithms, according to the documentation of both."""
 
 CPU = Place(index=None, torch_name="cpu", model="CPU")
-"""The CPU itself, chosen on purpose and not as a stand-in for a device."""
+"""The CPU itself, chosen by parameter and not in place of a device."""
 
 _working: ContextVar[int | None] = ContextVar("working_device", default=None)
 
 
 def working_device() -> int | None:
-    """The index of the device that the caller works on, also where torch cannot tell because it is simulated."""
+    """The index of the device that the caller works on, also if torch cannot say because the device is simulated."""
     return _working.get()
 
 
@@ -76,7 +76,7 @@ def working_on(place: Place) -> Iterator[None]:
 
 
 def places(context: Context, choice: Choice) -> list[Place]:
-    """Every place of this node, in device order; Skip when it has none and none is expected."""
+    """Every place of this node, in device order. Raises Skip if the node has none and none is expected."""
     found = [CPU] if choice == "cpu" else _devices(context)
     if not found and not context.expected_gpus:
         raise Skip("no GPU here, none expected")
@@ -84,13 +84,13 @@ def places(context: Context, choice: Choice) -> list[Place]:
 
 
 def places_in_group(context: Context, choice: Choice) -> list[Place]:
-    """A place for each rank of this node; a node without devices brings one rank, which works on the CPU."""
+    """A place for each rank of this node; a node without devices provides one rank, which works on the CPU."""
     found = [] if choice == "cpu" else _devices(context)
     return found or [CPU] * max(1, len(context.devices))
 
 
 def place_of_rank(found: list[Place], local_rank: int) -> Place:
-    """The place of a rank of this node, also where a job shows each rank nothing but its own device."""
+    """The place of a rank of this node, also if a job shows each rank only its own device."""
     if len(found) == 1:
         return found[0]
     if local_rank >= len(found):
@@ -106,7 +106,7 @@ def _devices(context: Context) -> list[Place]:
 
     if torch.version.cuda is None and context.devices:
         raise RuntimeError("this torch is built without CUDA: install one that can use the GPUs of this node")
-    if torch.cuda.device_count():  # as NVML counts them, until CUDA has looked for itself
+    if torch.cuda.device_count():  # The numbers of NVML, until CUDA itself has counted.
         torch.cuda.init()  # type: ignore[no-untyped-call]  # torch leaves it without types
     elif context.devices and _SHOWN in os.environ:
         raise RuntimeError(f"{_SHOWN}={os.environ[_SHOWN]!r} hides every GPU of this node")
@@ -116,7 +116,7 @@ def _devices(context: Context) -> list[Place]:
 
 
 def whole_devices(found: list[Place]) -> list[Place]:
-    """The same places; Skip where one is a part of a device: of these CUDA shows a process only one, and no others."""
+    """The same places. Raises Skip if one is a part of a device, because CUDA shows a process only one such part."""
     partitioned = next((place.model for place in found if " MIG " in place.model), None)
     if partitioned is not None:
         raise Skip(f"the GPUs of this node are partitioned ({partitioned}), and CUDA cannot show them as a whole")
@@ -124,7 +124,7 @@ def whole_devices(found: list[Place]) -> list[Place]:
 
 
 def _cuda_place(number: int, indices: Mapping[str, int]) -> Place:
-    """CUDA numbers devices as it likes, so the inventory's index is found by uuid."""
+    """CUDA may number devices in another order, so the inventory's index is found by uuid."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     device = torch.cuda.get_device_properties(number)
@@ -137,7 +137,7 @@ def _by_index(place: Place) -> int:
 
 
 def facts(context: Context, found: list[Place], choice: Choice) -> Json:
-    """What references are chosen by, and which devices should be there and are not, or are hidden from this process."""
+    """Facts that select references, and devices that are expected but missing or hidden from this process."""
     expected = len(context.devices) if context.expected_gpus is None else context.expected_gpus
     present = {place.index for place in found}
     absent = [] if choice == "cpu" else [index for index in range(expected) if index not in present]
@@ -155,7 +155,7 @@ def facts(context: Context, found: list[Place], choice: Choice) -> Json:
 
 
 def software() -> Json:
-    """Versions and settings of what multiplies on this node: only where they are the same are the bits to be."""
+    """Versions and settings of the software that multiplies here: bits are comparable only if these are equal."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     return {
@@ -167,7 +167,7 @@ def software() -> Json:
 
 
 def _cublas_version(cuda: str | None) -> str | None:
-    """The version of the cuBLAS that torch has loaded, which is not always the one that it was built with."""
+    """The version of the cuBLAS that torch has loaded, which is not always the version that it was built with."""
     if cuda is None:
         return None
     try:
@@ -183,21 +183,21 @@ def _cublas_version(cuda: str | None) -> str | None:
 
 
 def free_bytes(place: Place) -> int:
-    """Memory of the place that nobody uses, in bytes; on the CPU what the kernel can give without swapping."""
+    """Free memory of the place in bytes; on the CPU, the memory that the kernel can give without swapping."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if place.backend == "cuda":
         kept = torch.cuda.memory_reserved(place.torch_name) - torch.cuda.memory_allocated(place.torch_name)
-        return torch.cuda.mem_get_info(place.torch_name)[0] + kept  # torch gives up what it keeps when it must
+        return torch.cuda.mem_get_info(place.torch_name)[0] + kept  # torch gives up its cache when it must
     available = re.search(
         r"^MemAvailable:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE
     )
-    assert available, "Linux tells MemAvailable since 3.14"
+    assert available, "Linux reports MemAvailable since 3.14"
     return int(available[1]) * 1024
 
 
 def on_each(found: list[Place], work: Callable[[Place], T]) -> list[T]:
-    """What `work` gives for every place: GPUs at the same time, simulated devices in turn as they share one CPU."""
+    """The result of `work` for every place: GPUs at the same time, simulated devices in turn, as they share one CPU."""
 
     def work_there(place: Place) -> T:
         with working_on(place):
@@ -232,7 +232,7 @@ def time_each(
 
 
 def _time_each_on_cuda(work: Callable[[], object], times: int, between: Callable[[], object]) -> list[float]:
-    """By the device's own clock, without waiting in between, so that launching does not count."""
+    """Measured by the device's own clock, without waiting in between, so that launching does not count."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     def clock() -> "torch.cuda.Event":
@@ -249,7 +249,7 @@ def _time_each_on_cuda(work: Callable[[], object], times: int, between: Callable
 
 
 def settle(place: Place) -> None:
-    """Waits until the device has done what it was given; the CPU already has."""
+    """Waits until the device has done its queued work; the CPU already has."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if place.backend == "cuda":
@@ -257,7 +257,7 @@ def settle(place: Place) -> None:
 
 
 def warm_up(place: Place, work: Callable[[], object], seconds: float) -> None:
-    """Repeats `work` for at least `seconds`, and at least once: clocks rise, kernels load."""
+    """Repeats `work` for at least `seconds`, and at least once, so that clocks rise and kernels are loaded."""
     until = time.perf_counter() + seconds
     while True:
         work()

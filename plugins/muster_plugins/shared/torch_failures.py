@@ -1,7 +1,7 @@
-"""What keeps a device from doing its work: too little free memory, or an error of the device.
+"""Failures of a device during its work: too little free memory, or an error of the device.
 
-Neither ends the run: the other devices are measured all the same, and what failed becomes a finding that names the
-device. Neither is an ERROR: somebody else may hold the memory, and an error of CUDA may be caused by a program.
+Neither ends the run: the other devices are measured, and the failure becomes a finding that names the device. Neither
+is an ERROR: another program may hold the memory, and a program may cause an error of CUDA.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 
 def device_finds(check: str) -> dict[str, str]:
-    """What the findings of `failures`, `missing_devices` and `hidden_devices` mean, by their code for `check`."""
+    """The meaning of the findings of `failures`, `missing_devices` and `hidden_devices`, by their code for `check`."""
     return {
-        f"{check}.devices_missing": "the node has fewer devices than it should",
+        f"{check}.devices_missing": "the node has fewer devices than expected",
         f"{check}.not_asked": NOT_ASKED,
-        f"{check}.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
+        f"{check}.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides were not measured",
         f"{check}.out_of_memory": "a device has too little free memory for what was asked, so it was not measured",
-        f"{check}.device_failed": "a device answered with an error in the middle of its work, or vanished",
+        f"{check}.device_failed": "a device returned an error during its work, or vanished",
     }
 
 
@@ -39,7 +39,7 @@ class Failure:
 
 
 class NotEnoughMemoryError(Exception):
-    """`needed_bytes` do not fit into the `free_bytes` of a device; `hint` says what would."""
+    """`needed_bytes` do not fit into the `free_bytes` of a device; `hint` says what would fit."""
 
     def __init__(self, needed_bytes: int, free_bytes: int, hint: str) -> None:
         super().__init__(f"needs {needed_bytes / 1e9:.3g} GB, free are {free_bytes / 1e9:.3g} GB: {hint}")
@@ -47,12 +47,12 @@ class NotEnoughMemoryError(Exception):
 
 
 def attempt_each(found: list[Place], work: Callable[[Place], T]) -> list[T | Failure]:
-    """What `work` gives for every place, as `on_each` does it; a Failure for a device that could not do it."""
+    """The result of `work` for every place, as in `on_each`; a Failure for a device that could not do it."""
     return on_each(found, lambda place: attempt(place, work))
 
 
 def attempt(place: Place, work: Callable[[Place], T]) -> T | Failure:
-    """What `work` gives, or the Failure of its device; what is our own mistake is raised."""
+    """The result of `work`, or the Failure of its device. An error in our own code is raised."""
     try:
         return work(place)
     except NotEnoughMemoryError as error:
@@ -66,14 +66,14 @@ def attempt(place: Place, work: Callable[[Place], T]) -> T | Failure:
 
 
 def ran_out_of_memory(error: Exception) -> bool:
-    """Whether a device or, by torch or Python, the host refused memory."""
+    """Whether a device refused memory or, according to torch or Python, the host did."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(text in str(error) for text in _NO_MEMORY)
 
 
 def of_the_device(error: Exception) -> str | None:
-    """What the driver of a device or NVIDIA's libraries say of it; None for an error of another kind."""
+    """The text of the error of the driver of a device or of NVIDIA's libraries; None for an error of another kind."""
     reason = _first_line(error)
     return reason if reason.startswith(_OF_THE_DEVICE) and not ran_out_of_memory(error) else None
 
@@ -81,11 +81,11 @@ def of_the_device(error: Exception) -> str | None:
 _NO_MEMORY = ("can't allocate memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 _OF_THE_DEVICE = ("CUDA error", "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED")
-"""So begin all errors of the driver and of cuBLAS; cuDNN has others, which tell of the software."""
+"""All errors of the driver and of cuBLAS begin like this; cuDNN has others, which are about the software."""
 
 
 def _first_line(error: Exception) -> str:
-    """What follows is advice."""
+    """The first line of the error; the rest is advice."""
     return str(error).partition("\n")[0]
 
 

@@ -1,7 +1,7 @@
-"""The process group of a check that runs on several nodes: from meeting at rank 0's store to leaving it together."""
+"""The process group of a check that runs on several nodes, from the meeting at rank 0's store until all ranks leave."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,10 +28,10 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 T = TypeVar("T")
 
 MOST_VALUE_BYTES = 1 << 18
-"""The largest value that a rank may give the others. Real ones (RankReport, NCCL's transports) have some kilobytes."""
+"""The largest value that a rank may send. Real ones (RankReport, NCCL's transports) have some kilobytes."""
 
 _MOST_NAMED = 8
-"""How many other nodes the evidence names at most."""
+"""Maximum number of other nodes that the evidence names."""
 
 _Introduction = tuple[
     Annotated[str, Field(max_length=253)],
@@ -43,7 +43,7 @@ _Introduction = tuple[
 
 
 class PeerError(Exception):
-    """Other ranks made this one fail with what they sent or did not send. `evidence` names them."""
+    """Values that other ranks sent, or did not send, made this rank fail. `evidence` names them."""
 
     def __init__(self, problem: str, **evidence: Any) -> None:
         super().__init__(problem)
@@ -52,9 +52,9 @@ class PeerError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankGroup:
-    """What the ranks have told each other before they start: by rank, their nodes, local ranks and hosts.
+    """The group, with the nodes, local ranks and hosts of all ranks, which they exchanged at the start.
 
-    A host is known by the id that its kernel drew when it booted; it is empty where the kernel does not tell. `timeout`
+    A host is identified by the id that its kernel drew at boot; it is empty if the kernel does not report it. `timeout`
     is how long a rank waits for the others in one operation.
     """
 
@@ -67,15 +67,21 @@ class RankGroup:
     timeout: timedelta
 
     def all_gather(self, topic: str, value: T, kind: Any) -> list[T]:
-        """Gives all ranks `value`, and returns the values of all ranks about the topic, by rank.
+        """Sends `value` to all ranks, and returns the values of all ranks about the topic, by rank.
 
-        Values are sent as JSON. PeerError if the value of a rank is not of `kind`, a type that pydantic can validate.
+        Values are sent as JSON. Raises PeerError if the value of a rank is not of `kind`, a type that pydantic can
+        validate.
         """
-        return _all_gather(self.store, (self.rank, len(self.nodes)), topic, value, kind)
+        return _gather(self.store, topic, value, kind, rank=self.rank, among=range(len(self.nodes)))
+
+    def gather_on_node(self, topic: str, value: T, kind: Any) -> list[T]:
+        """As `all_gather`, but among the ranks of this rank's node only."""
+        own = [rank for rank, node in enumerate(self.nodes) if node == self.nodes[self.rank]]
+        return _gather(self.store, topic, value, kind, rank=self.rank, among=own)
 
     @property
     def others(self) -> list[str]:
-        """The names of the other nodes, at most as many as evidence names."""
+        """The names of the other nodes, up to the number that evidence names."""
         own = self.nodes[self.rank]
         return [*dict.fromkeys(node for node in self.nodes if node != own)][:_MOST_NAMED]
 
@@ -89,7 +95,7 @@ class RankGroup:
         self.store.wait([f"{topic}/done"], timedelta(seconds=timeout_s))
 
     def facts(self, place: Place) -> Json:
-        """What references for groups are chosen by, and who this rank is, which works on `place`."""
+        """Facts that select references for groups, and the identity of this rank, which works on `place`."""
         return {
             "backend": self.backend,
             "nodes": len(set(self.nodes)),
@@ -109,7 +115,7 @@ class RankGroup:
 
 @contextmanager
 def joined(context: Context, meeting: Rendezvous, place: Place, timeout_s: float) -> Iterator[RankGroup]:
-    """The process group, from meeting the others at rank 0's store until every rank has left it.
+    """The process group, from the meeting at rank 0's store until every rank has left it.
 
     `timeout_s` is how long a rank waits for the others in one operation, in seconds.
     """
@@ -220,8 +226,8 @@ def _torch_device(place: Place) -> "torch.device":
 def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, timeout: timedelta) -> RankGroup:
     """The group, after each rank has told the others its node, host and backend; NCCL needs a GPU on every rank."""
     own = (node, meeting.local_rank, _host(), place.backend)
-    told = _all_gather(store, (meeting.rank, meeting.world_size), "rank", own, _Introduction)
-    nodes, local_ranks, hosts, backends = zip(*told, strict=True)
+    introductions = _gather(store, "rank", own, _Introduction, rank=meeting.rank, among=range(meeting.world_size))
+    nodes, local_ranks, hosts, backends = zip(*introductions, strict=True)
     return RankGroup(
         backend="nccl" if set(backends) == {"cuda"} else "gloo",
         nodes=nodes,
@@ -233,21 +239,20 @@ def _introduce(store: "Store", node: str, meeting: Rendezvous, place: Place, tim
     )
 
 
-def _all_gather(store: "Store", place: tuple[int, int], topic: str, value: T, kind: Any) -> list[T]:
-    """See `Group.all_gather`; `place` is this rank and the number of ranks."""
-    rank, world_size = place
+def _gather(store: "Store", topic: str, value: T, kind: Any, *, rank: int, among: Sequence[int]) -> list[T]:
+    """See `RankGroup.all_gather`: the values of the ranks `among`, of which `rank` is this one."""
     store.set(f"{topic}/{rank}", pydantic_core.to_json(value).decode())
     try:
-        answers = store.multi_get([f"{topic}/{other}" for other in range(world_size)])
+        answers = store.multi_get([f"{topic}/{other}" for other in among])
     except MemoryError:  # torch allocates as many bytes as the store announces
         problem = f"the store at rank 0 announces more bytes about {topic!r} than this rank has memory for"
         raise PeerError(problem, peer_rank=0) from None
     adapter = TypeAdapter[T](kind)
-    return [_read(adapter, answer, topic, other) for other, answer in enumerate(answers)]
+    return [_read(adapter, answer, topic, other) for other, answer in zip(among, answers, strict=True)]
 
 
 def _read(adapter: TypeAdapter[T], answer: bytes, topic: str, rank: int) -> T:
-    """The value of a rank, which may have sent anything; PeerError if it is not valid."""
+    """The value of a rank, which may have sent anything. Raises PeerError if it is not valid."""
     if len(answer) > MOST_VALUE_BYTES:
         problem = f"{len(answer)} bytes, at most {MOST_VALUE_BYTES} are allowed"
     else:
@@ -260,7 +265,7 @@ def _read(adapter: TypeAdapter[T], answer: bytes, topic: str, rank: int) -> T:
 
 
 def _leave(store: "Store", meeting: Rendezvous) -> None:
-    """Rank 0 goes last: the store that the others may still speak to dies with it."""
+    """Rank 0 leaves last, because the store ends with it and the others may still use the store."""
     store.set(f"left/{meeting.rank}", "")
     if meeting.rank == 0:
         store.wait([f"left/{rank}" for rank in range(meeting.world_size)])

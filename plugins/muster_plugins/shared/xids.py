@@ -30,7 +30,7 @@ class Xid(Data):
     source: str = Field(min_length=1)
     details: tuple[Detail, ...] = ()
 
-    def told_by(self, line: str) -> "Xid":
+    def for_line(self, line: str) -> "Xid":
         """The row with the first of its details whose text is in `line`."""
         detail = next((detail for detail in self.details if detail.text in line), None)
         return self.model_copy(update={"severity": detail.severity, "action": detail.action}) if detail else self
@@ -42,7 +42,7 @@ _UNLISTED = Xid(code=0, name="unlisted", severity=Severity.WARNING, action=Actio
 
 _UNLISTED_OF_SWITCH = _UNLISTED.model_copy(
     update={
-        "source": "no row in muster; the driver's own word in the line",
+        "source": "no row in muster; the severity is the driver's own, from the line",
         "details": (Detail(text=" Fatal,", severity=Severity.ERROR, action=Action.REBOOT_NODE),),
     }
 )
@@ -61,15 +61,15 @@ def switch_catalogue() -> dict[int, Xid]:
 
 
 def meaning(code: int, line: str = "") -> Xid:
-    """The row of an XID, with details from the kernel's `line`. An XID without a row is a WARNING that says so."""
+    """The row of an XID, with details from the kernel's `line`. For an XID without a row, a WARNING that says so."""
     row = catalogue().get(code) or _UNLISTED.model_copy(update={"code": code})
-    return row.told_by(line)
+    return row.for_line(line)
 
 
 def switch_meaning(code: int, line: str = "") -> Xid:
-    """The row of an SXid. An SXid without a row is an ERROR if `line` calls it fatal, else a WARNING."""
+    """The row of an SXid. For an SXid without a row, an ERROR if `line` calls it fatal, else a WARNING."""
     row = switch_catalogue().get(code) or _UNLISTED_OF_SWITCH.model_copy(update={"code": code})
-    return row.told_by(line)
+    return row.for_line(line)
 
 
 def _rows(kind: str) -> dict[int, Xid]:

@@ -44,17 +44,17 @@ def test_the_job_is_read_from_the_environment(environment, expected):
 
 WRONG = [
     ({"RANK": "0"}, "WORLD_SIZE is not set"),
-    (OPERATOR | {"RANK": "two"}, "RANK is 'two', which is no number"),
-    (OPERATOR | {"RANK": "2"}, "rank 2 is none of a job of 2"),
+    (OPERATOR | {"RANK": "two"}, "RANK is 'two', which is not a number"),
+    (OPERATOR | {"RANK": "2"}, "rank 2 does not exist in a job of 2"),
     ({key: value for key, value in OPERATOR.items() if key != "MASTER_ADDR"}, "MASTER_ADDR is not set"),
     (OPERATOR | {"MASTER_PORT": ""}, "MASTER_PORT is not set"),
     (OPERATOR | {"MASTER_PORT": "65536"}, "port 65536, which is not between 1 and 65535"),
     (OPERATOR | {"MASTER_PORT": "0"}, "MASTER_PORT gives port 0"),
     (OPERATOR | {"MASTER_ADDR": "job..local"}, "'job..local' is neither the name nor the address"),
-    (OPERATOR | {"LOCAL_RANK": "1"}, "local rank 1 is none of the 1 processes on this node"),
-    (OPERATOR | {"LOCAL_WORLD_SIZE": "0"}, "local rank 0 is none of the 0 processes on this node"),
-    (SRUN | {"SLURM_STEP_TASKS_PER_NODE": "many"}, "does not tell how many tasks"),
-    (SRUN | {"SLURM_STEP_NODELIST": "[1-2]"}, "is no list of hosts"),
+    (OPERATOR | {"LOCAL_RANK": "1"}, "local rank 1 does not exist among the 1 processes on this node"),
+    (OPERATOR | {"LOCAL_WORLD_SIZE": "0"}, "local rank 0 does not exist among the 0 processes on this node"),
+    (SRUN | {"SLURM_STEP_TASKS_PER_NODE": "many"}, "does not say how many tasks"),
+    (SRUN | {"SLURM_STEP_NODELIST": "[1-2]"}, "is not a list of hosts"),
 ]
 
 

@@ -185,7 +185,7 @@ def test_processes_that_do_not_come_are_named(start):
     """Nobody waits for ever: of three, two are missing."""
     code, _, err = ended(start(0, 3, "--join-within-s", "1"))
     assert code == 69
-    assert "of 3 processes, these ranks did not come within 1 s: 1, 2" in err
+    assert "of 3 processes, these ranks did not connect within 1 s: 1, 2" in err
 
 
 def test_a_leader_that_does_not_come_is_told(start):

@@ -9,9 +9,9 @@ import pytest
 
 from muster.check import Params
 from muster.model import Device, Inventory, Measurement, Run, Verdict
-from muster_agent.acceptance.bench import Bench
 from muster_agent.acceptance.exchange import MeasureStep, MemberHello, StepDone
 from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import SelectedCheck
@@ -21,7 +21,7 @@ from muster_agent.acceptance.terminal import ProgressPrinter
 ONE_GPU = Inventory(devices=(Device(index=0, uuid="GPU-0", model="pretended"),))
 
 
-class PassingBench(Bench):
+class PassingRunner(LocalRunner):
     """A node on which everything passes, without processes."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ async def test_the_report_is_delivered_before_any_member_may_end(plan, other):
         delivered.append(report)
 
     job = Job(rank=0, size=2, local_rank=0, local_size=1, address="127.0.0.1", port=other.port)
-    verdict = await accept(plan, PassingBench(), job, ProgressPrinter(), 30.0, deliver=deliver)
+    verdict = await accept(plan, PassingRunner(), job, ProgressPrinter(), 30.0, deliver=deliver)
     assert verdict is Verdict.PASS
     assert [node.name for node in delivered[0].nodes] == ["node-0", "node-1"]
     assert other.has_been_sent_more()

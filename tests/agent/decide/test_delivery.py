@@ -15,7 +15,7 @@ def test_what_is_sent_and_stored_leaves_nothing_due():
 
 
 def test_silence_sends_again_from_the_oldest_and_waits_longer_each_time():
-    """The pause doubles up to its limit."""
+    """The wait doubles up to its limit."""
     delivery, now, pauses = DeliveryWindow(), 0.0, []
     for _ in range(6):
         delivery.sent(3, now)
@@ -27,7 +27,7 @@ def test_silence_sends_again_from_the_oldest_and_waits_longer_each_time():
 
 
 def test_progress_gives_patience_back():
-    """Once numbers rise again, silence is taken for a loss as soon as at first."""
+    """After new acknowledgements, the wait is the first one again."""
     delivery = DeliveryWindow()
     delivery.sent(3, 0.0)
     delivery.tick(PATIENCE_S)
@@ -37,7 +37,7 @@ def test_progress_gives_patience_back():
 
 
 def test_more_that_is_sent_does_not_put_off_the_answer_that_is_due():
-    """A node that reports often notices silence as well."""
+    """A node that reports often notices silence, too."""
     delivery = DeliveryWindow()
     delivery.sent(1, 0.0)
     delivery.sent(2, 4.0)
@@ -45,7 +45,7 @@ def test_more_that_is_sent_does_not_put_off_the_answer_that_is_due():
 
 
 def test_a_gap_sends_again_at_once():
-    """The coordinator says that it misses something."""
+    """The coordinator reports missing runs."""
     delivery = DeliveryWindow()
     delivery.sent(9, 0.0)
     delivery.stored(4, gap=True, now=1.0)
@@ -53,7 +53,7 @@ def test_a_gap_sends_again_at_once():
 
 
 def test_a_tick_before_it_is_due_changes_nothing():
-    """What is on the way has its time."""
+    """Runs that were just sent have time to be acknowledged."""
     delivery = DeliveryWindow()
     delivery.sent(9, 0.0)
     delivery.tick(1.0)
@@ -61,7 +61,7 @@ def test_a_tick_before_it_is_due_changes_nothing():
 
 
 def test_only_a_window_of_runs_is_on_the_way():
-    """What nobody takes costs little."""
+    """A coordinator that stores nothing causes little traffic."""
     delivery = DeliveryWindow()
     assert delivery.free(0) == WINDOW
     assert delivery.free(WINDOW - 1) == 1

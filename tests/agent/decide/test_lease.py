@@ -55,14 +55,14 @@ def test_every_event_in_every_state(state, event, reserves):
 
 @cases("state", LeaseState)
 def test_a_run_that_needs_nothing_is_granted_whoever_holds_the_node(state):
-    """It does not become the holder."""
+    """The run does not become the holder."""
     lease = lease_in(state, Precedence.GROUP, reserves=True)
     assert lease.handle(claim("b", Precedence.REQUEST, Needs.NOTHING), 0.0) == [LeaseGranted("b")]
     assert lease.state is state
 
 
 def test_one_holder_at_a_time_and_the_next_is_asked_for_anew():
-    """The second waits until the first has ended, then the probes are asked for it."""
+    """The second claim waits until the first run has ended, then the probes are asked for it."""
     lease = lease_in(LeaseState.HELD)
     assert lease.handle(claim("b"), 1.0) == []
     assert lease.holder == "a"
@@ -72,7 +72,7 @@ def test_one_holder_at_a_time_and_the_next_is_asked_for_anew():
 
 
 def test_groups_go_before_requests_and_these_before_background_runs():
-    """The line is by precedence, then by arrival."""
+    """Claims wait by precedence, then by arrival."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP)
     for run, precedence in [("b", Precedence.BACKGROUND), ("r1", Precedence.REQUEST), ("r2", Precedence.REQUEST)]:
         lease.handle(claim(run, precedence), 0.0)
@@ -88,22 +88,22 @@ def test_groups_go_before_requests_and_these_before_background_runs():
 
 @pytest.mark.parametrize("precedence", [Precedence.GROUP, Precedence.REQUEST])
 def test_a_background_holder_yields_to_what_was_asked_for(precedence):
-    """The claim gets the node once the holder has ended."""
+    """The new claim gets the node once the holder has ended."""
     lease = lease_in(LeaseState.HELD)
     (preempted,) = lease.handle(claim("g", precedence), 1.0)
-    assert preempted == LeasePreempted("a", "the node is needed for a run that was asked for")
+    assert preempted == LeasePreempted("a", "the node is needed for a requested run")
     assert lease.handle(LeaseReleased("a"), 1.2) == [FIRST_ASKED]
     assert lease.handle(IDLE, 1.3) == [LeaseGranted("g")]
 
 
 def test_a_requested_holder_does_not_yield():
-    """What somebody asked for is finished first."""
+    """A requested run ends first."""
     lease = lease_in(LeaseState.HELD, Precedence.REQUEST)
     assert lease.handle(claim("g", Precedence.GROUP), 1.0) == []
 
 
 def test_what_was_asked_for_gets_the_answer_that_a_background_claim_waits_for():
-    """The background claim goes back into the line."""
+    """The background claim waits again."""
     lease = lease_in(LeaseState.ASKING)
     assert lease.handle(claim("g", Precedence.GROUP), 0.1) == []
     assert lease.handle(IDLE, 0.2) == [LeaseGranted("g")]
@@ -120,7 +120,7 @@ def test_who_waits_no_more_is_forgotten():
 
 
 def test_denied_passes_the_question_on():
-    """Whoever is next in line has the probes asked for itself."""
+    """The probes are asked again for the next claim."""
     lease = lease_in(LeaseState.ASKING)
     lease.handle(claim("b"), 0.0)
     assert lease.handle(BUSY, 1.0) == [LeaseDenied("a", "the node is busy"), FIRST_ASKED]
@@ -149,7 +149,7 @@ def test_unknown_preempts_only_when_it_is_said_again_and_again():
 
 
 def test_a_probe_that_does_not_answer_counts_as_unknown():
-    """While the node is held, it is asked again at once when the patience is over."""
+    """While a run holds the node, the probes are asked again at once after the timeout."""
     lease = lease_in(LeaseState.HELD)
     lease.handle(Ticked(), 1.0)
     assert lease.next_due() == 1.0 + PATIENCE_S
@@ -163,7 +163,7 @@ def test_nothing_is_due_while_it_is_free():
 
 
 def test_who_is_at_work_is_told_if_the_probes_tell():
-    """In the denial and in the preemption."""
+    """The denial and the preemption name the work."""
     busy, unknown = IdlenessSeen(Idleness.BUSY, "slurm"), IdlenessSeen(Idleness.UNKNOWN, "kubernetes: 403")
     assert lease_in(LeaseState.ASKING).handle(busy, 1.0) == [LeaseDenied("a", "the node is busy (slurm)")]
     assert lease_in(LeaseState.ASKING).handle(unknown, 1.0) == [LeaseDenied("a", f"{NOT_IDLE} (kubernetes: 403)")]
@@ -176,7 +176,7 @@ ANSWER_S = 0.1
 
 @cases("arrival", [step / 20 for step in range(20)])
 def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(arrival):
-    """The answer that is under way may not have seen it yet, the next one has. Of a second, 0.45 are left to kill."""
+    """The answer that is under way may be too old, the next one is not. Of a second, 0.45 are left to kill."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
     outcomes: list[LeaseOutcome] = []
     while not outcomes:

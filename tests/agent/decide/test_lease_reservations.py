@@ -64,7 +64,7 @@ RESERVED_PAIRS = {
 @cases("precedence", [Precedence.GROUP, Precedence.REQUEST])
 @cases(("state", "event"), [*itertools.product(LeaseState, EVENTS)])
 def test_every_event_in_every_state_with_a_reservation(state, event, precedence):
-    """It is made before the probes are asked, and given back however the claim ends."""
+    """It is made before the probes are asked, and released at every end of the claim."""
     lease = lease_in(state, precedence, reserves=True)
     expected, after = {**PAIRS, **RESERVED_PAIRS}.get((state, event), ([], state))
     assert lease.handle(claim("b", precedence) if event == "claimed" else EVENTS[event], 100.0) == expected
@@ -79,7 +79,7 @@ def test_without_reservations_there_is_no_extra_step():
 
 
 def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
-    """Once, at the first tick."""
+    """The first tick releases it, once."""
     lease = Lease(reserves=True)
     assert lease.next_due() == 0.0
     assert lease.handle(Ticked(), 5.0) == [ReleaseReservation()]
@@ -88,7 +88,7 @@ def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
 
 
 def test_what_cannot_be_given_back_is_tried_again():
-    """Until it is."""
+    """The lease retries until it succeeds."""
     lease = lease_in(LeaseState.FREE, reserves=True)
     for now in (0.0, RETRY_S):
         lease.handle(ReservationReleased("no answer"), now)
@@ -99,7 +99,7 @@ def test_what_cannot_be_given_back_is_tried_again():
 
 
 def test_a_claim_takes_over_what_could_not_be_given_back():
-    """It is not given back under the claim, whenever the answer comes, but with it."""
+    """It is released together with the claim, whenever the answer to the earlier release arrives."""
     lease = lease_in(LeaseState.FREE, reserves=True)
     lease.handle(ReservationReleased("no answer"), 0.0)
     lease.handle(claim("a", Precedence.GROUP), 0.0)
@@ -112,14 +112,14 @@ def test_a_claim_takes_over_what_could_not_be_given_back():
 
 
 def test_a_background_run_holds_nothing_up_that_is_to_be_given_back():
-    """It needs no reservation itself."""
+    """A background run needs no reservation."""
     lease = lease_in(LeaseState.HELD, reserves=True)
     lease.handle(ReservationReleased("no answer"), 0.1)
     assert ReleaseReservation() in lease.handle(Ticked(), 0.1 + RETRY_S)
 
 
 def test_each_claim_has_a_reservation_of_its_own():
-    """Those who meet it see for what; the one before is given back first."""
+    """Each reservation names its purpose; the one before is released first."""
     lease = lease_in(LeaseState.HELD, Precedence.GROUP, reserves=True)
     lease.handle(claim("b", Precedence.REQUEST), 1.0)
     assert lease.handle(LeaseReleased("a"), 2.0) == [ReleaseReservation(), ReserveNode("b", "run b")]
@@ -128,7 +128,7 @@ def test_each_claim_has_a_reservation_of_its_own():
 
 
 def test_an_answer_from_before_the_reservation_grants_nothing():
-    """Work may have come since: what was asked for takes the place of a background claim, and asks anew."""
+    """Work may have arrived since: a requested claim replaces a background claim, and asks again."""
     lease = lease_in(LeaseState.ASKING, reserves=True)
     assert lease.handle(claim("g", Precedence.GROUP), 0.1) == [ReserveNode("g", "run g")]
     assert lease.handle(IDLE, 0.2) == []
@@ -140,7 +140,7 @@ def test_an_answer_from_before_the_reservation_grants_nothing():
 
 @pytest.mark.parametrize("late", [NodeReserved("gone"), ReservationFailed("gone", "taken")])
 def test_what_comes_of_the_reservation_of_another_claim_is_too_late(late):
-    """Each claim waits for its own."""
+    """Each claim waits for its own reservation."""
     lease = lease_in(LeaseState.RESERVING, Precedence.GROUP, reserves=True)
     assert lease.handle(late, 1.0) == []
     assert lease.state is LeaseState.RESERVING

@@ -170,7 +170,7 @@ def test_a_background_run_yields_to_a_group():
     (start,) = driven.feed(IDLE, due)
     driven.join(due)
     driven.feed(PortOpened("g", "10.0.0.1", 4000), due)
-    assert driven.prepare(due) == [StopRun(start.order.run, "the node is needed for a run that was asked for")]
+    assert driven.prepare(due) == [StopRun(start.order.run, "the node is needed for a requested run")]
     assert driven.feed(ended(start.order.run, "heavy", Verdict.SKIPPED), due)[1:] == [ProbeIdle()]
     assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
 

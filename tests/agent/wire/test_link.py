@@ -113,7 +113,7 @@ async def linked(broker, tmp_path, password_file=None, inventory=INVENTORY, **ag
 
 
 async def test_presence_is_repeated_and_a_clean_end_says_offline(mosquitto, tmp_path):
-    """The heartbeat tells what waits in the outbox."""
+    """The heartbeat has the number of runs in the outbox."""
     async with coordinating(mosquitto) as coordinator:
         async with linked(mosquitto, tmp_path, heartbeat_s=0.5):
             seen = await coordinator.until(NodeTopic.PRESENCE, lambda seen: len(seen) >= 3)
@@ -122,7 +122,7 @@ async def test_presence_is_repeated_and_a_clean_end_says_offline(mosquitto, tmp_
 
 
 async def test_a_lost_agent_is_told_by_its_last_will(mosquitto, tmp_path):
-    """Nobody has to wait for a missing heartbeat."""
+    """The coordinator need not wait for a missing heartbeat."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: seen)
         intruder = aiomqtt.Client("127.0.0.1", mosquitto.port, identifier="muster-default-n")
@@ -158,7 +158,7 @@ async def test_what_waited_goes_out_in_batches(mosquitto, tmp_path):
 
 
 async def test_a_gap_sends_again_from_the_oldest(mosquitto, tmp_path):
-    """The coordinator has missed something on the way."""
+    """The coordinator missed a report."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         node.append(1)
         node.append(2)
@@ -170,7 +170,7 @@ async def test_a_gap_sends_again_from_the_oldest(mosquitto, tmp_path):
 
 
 async def test_a_new_coordinator_is_sent_everything_that_is_kept(mosquitto, tmp_path):
-    """What the one before had not stored, it has never seen."""
+    """It has never seen runs that its predecessor had not stored."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: seen)
         await coordinator.say(TOPICS.coordinator, CoordinatorPresence(sent_at=1.0, online=True, epoch=1))
@@ -182,7 +182,7 @@ async def test_a_new_coordinator_is_sent_everything_that_is_kept(mosquitto, tmp_
 
 
 async def test_an_acknowledgement_of_another_stream_is_ignored(mosquitto, tmp_path):
-    """It forgets nothing."""
+    """No run is deleted."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         node.append(1)
         await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
@@ -194,7 +194,7 @@ async def test_an_acknowledgement_of_another_stream_is_ignored(mosquitto, tmp_pa
 
 
 async def test_after_a_broker_restart_everything_is_said_again(mosquitto, tmp_path):
-    """Runs that came in between are delivered, the inventory too, though the broker has forgotten all."""
+    """Runs from the meantime are delivered, and the inventory again, because the broker has forgotten it."""
     async with linked(mosquitto, tmp_path) as node:
         async with coordinating(mosquitto) as coordinator:
             await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
@@ -209,7 +209,7 @@ async def test_after_a_broker_restart_everything_is_said_again(mosquitto, tmp_pa
 
 
 async def test_no_run_is_sent_before_the_inventory(mosquitto, tmp_path):
-    """A run that ends first waits: for the coordinator it would be of a check that nobody has announced."""
+    """Otherwise the run would be of a check that the node has not announced."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path, inventory=None) as node:
         node.append(1)
         for count in (1, 2):  # between two replies the agent sends everything else that it has
@@ -222,7 +222,7 @@ async def test_no_run_is_sent_before_the_inventory(mosquitto, tmp_path):
 
 
 async def test_a_lost_connection_is_told_at_once(mosquitto, tmp_path, monkeypatch):
-    """Also while it rests before the next attempt, however long."""
+    """The metric changes at once, even during a long pause before the next attempt."""
     monkeypatch.setattr(link_module, "pause_s", lambda _attempt: 3600.0)
     async with linked(mosquitto, tmp_path) as node:
         await until(lambda: node.link.connected)
@@ -232,7 +232,7 @@ async def test_a_lost_connection_is_told_at_once(mosquitto, tmp_path, monkeypatc
 
 
 async def test_replies_wait_for_the_connection(mosquitto, tmp_path):
-    """A short loss does not cost a group."""
+    """A short loss of the connection does not end a group."""
     mosquitto.stop()
     async with linked(mosquitto, tmp_path) as node:
         node.link.reply(Ready(sent_at=1.0, node="n", group="g"))
@@ -244,7 +244,7 @@ async def test_replies_wait_for_the_connection(mosquitto, tmp_path):
 
 
 async def test_orders_and_references_come_in(mosquitto, tmp_path):
-    """Each goes where it belongs."""
+    """Each message reaches its inbox."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: seen)
         await coordinator.say(TOPICS.node("n", NodeTopic.COMMAND), start_of("g"))
@@ -266,7 +266,7 @@ BAD = [
 
 @pytest.mark.parametrize("topic", ["command", "ack", "coordinator", "references"])
 async def test_bad_input_is_counted_and_dropped(mosquitto, tmp_path, topic):
-    """What comes after it is heard as if nothing had been."""
+    """Later messages are handled as usual."""
     name = getattr(TOPICS, topic, None) or TOPICS.node("n", NodeTopic(topic))
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: seen)

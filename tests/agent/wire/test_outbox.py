@@ -73,7 +73,7 @@ def test_what_is_kept_outlives_the_agent(opened: Opened):
 
 
 def test_numbers_are_never_given_twice(opened: Opened):
-    """Not even when everything was stored and forgotten, over a restart."""
+    """A restart changes nothing, even if everything was stored and deleted."""
     outbox = opened()
     outbox.append(run())
     assert outbox.acknowledge(outbox.stream, 1)
@@ -93,7 +93,7 @@ def test_after_a_boot_numbering_leaves_room_for_what_was_lost(opened: Opened):
 
 
 def test_an_acknowledgement_forgets_up_to_and_including(opened: Opened):
-    """The rest stays, and what was before a run is told for the report."""
+    """Later runs stay, and the report names the last run before them."""
     outbox = opened()
     for _ in range(4):
         outbox.append(run())
@@ -144,7 +144,7 @@ def test_a_full_outbox_drops_the_oldest_of_the_check_that_has_most(opened: Opene
 
 
 def test_the_newest_run_of_each_check_is_never_dropped(opened: Opened):
-    """More are kept than the limit when each is of another check."""
+    """If each run is of another check, more than the limit are kept."""
     outbox = opened(limit=3)
     for number in range(6):
         outbox.append(run(f"check-{number}"))
@@ -154,7 +154,7 @@ def test_the_newest_run_of_each_check_is_never_dropped(opened: Opened):
 
 @pytest.mark.parametrize("content", [b"this is not a database" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
 def test_a_database_that_cannot_be_read_is_moved_aside(opened: Opened, path, content):
-    """It is kept for whoever wants to look, and a new stream begins."""
+    """The file is kept for inspection, and a new stream begins."""
     path.write_bytes(content)
     outbox = opened()
     assert kept(outbox, run()).seq == 1
@@ -197,7 +197,7 @@ def test_a_run_that_cannot_be_written_counts_as_dropped(opened: Opened, path):
 
 
 def test_a_row_that_cannot_be_read_is_dropped(opened: Opened, path):
-    """An older version may have written it; the others are sent all the same."""
+    """An older version may have written it; the other runs are sent."""
     outbox = opened()
     outbox.append(run("gemm"))
     outbox.append(run())

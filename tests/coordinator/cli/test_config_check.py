@@ -104,7 +104,7 @@ def test_a_policy_that_takes_nothing_out_is_refused_only_where_it_counts(config_
     """Who enforces it would wait for ever; who only looks is told."""
     refused = config_check(ENFORCE, rows)
     assert (refused.returncode, refused.stdout) == (64, "")
-    assert "policy.toml: no row can take a node out of service" in refused.stderr
+    assert "policy.toml: no row can drain a node" in refused.stderr
     told = config_check(rows=rows)
     assert told.returncode == 0, told.stderr
     assert "Note: this policy never drains a node, so mode = enforce would refuse it" in told.stdout
@@ -124,7 +124,7 @@ def test_a_slip_in_a_condition_is_asked_about(config_check):
     for key, asked in (("xidd", True), ("XID", True), ("xid", False), ("sxid", False), ("bound", False)):
         done = config_check(rows=row.format(key))
         assert done.returncode == 0, done.stderr
-        assert (f"Note: row gone: does a check tell '{key}' in its evidence" in done.stdout) is asked
+        assert (f"Note: row gone: '{key}' is not a usual key of evidence; did you mean " in done.stdout) is asked
 
 
 @pytest.mark.parametrize(("table", "told"), [(ENFORCE, True), ('mode = "dry-run"', True), ("", False)])

@@ -5,6 +5,7 @@ import pytest
 from muster_coordinator.local.demo_plan import at_once
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -120,7 +120,7 @@ async def test_a_period_that_begins_before_the_history_is_said(history):
     ("arguments", "said", "code"),
     [
         (("--since", "2999-01-01T00:00:00Z"), "--since: 2999-01-01T00:00:00Z is in the future", 64),
-        (("--since", "yesterday"), "--since: 'yesterday' is no time; use ISO 8601 with a time zone", 64),
+        (("--since", "yesterday"), "--since: 'yesterday' is not a time; use ISO 8601 with a time zone", 64),
         (("--policy", "none.toml"), "--policy: cannot read none.toml: No such file or directory", 64),
         ((), "there is no database: run this on the coordinator's host", 69),
     ],

@@ -131,7 +131,7 @@ def test_explain_reads_from_a_pipe(here, monkeypatch):
 
 WRONG = [
     (("list", "--check", "lath"), "'lath'; did you mean 'lathe'?"),
-    (("list", "--check", "lath"), "; these are references of this machine, --url URL takes those of the fleet"),
+    (("list", "--check", "lath"), "; these are references of this machine, --url URL shows those of the fleet"),
     (("show", "lathe", "rpms"), "unknown reference 'lathe rpms'; did you mean 'lathe rpm'?"),
     (("set", "lathe", "rpm", "--when", "maker", "--source", "x"), "condition 'maker' is not KEY=VALUE"),
     (("set", "lathe", "rpm", "--fail-below", "1"), "--source"),
@@ -140,7 +140,7 @@ WRONG = [
     (("explain",), "either the id of a run that the coordinator has, or --file FILE"),
     (("explain", "r1", "--file", "x"), "either the id of a run"),
     (("explain", "--file", "/nowhere"), "--file: cannot read /nowhere: No such file"),
-    (("explain", "--file", "/dev/null"), "--file: /dev/null does not hold what `muster check run` writes as JSON"),
+    (("explain", "--file", "/dev/null"), "--file: /dev/null is not the JSON output of `muster check run`"),
 ]
 
 
@@ -168,7 +168,7 @@ def test_a_file_with_something_else_is_refused(here, tmp_path, content):
     """One line, not a traceback."""
     (tmp_path / "other").write_text(content)
     done = here("explain", "--file", str(tmp_path / "other"))
-    assert (done.returncode, "does not hold what" in done.stderr) == (64, True)
+    assert (done.returncode, "is not the JSON output" in done.stderr) == (64, True)
 
 
 @pytest.mark.parametrize("arguments", [("set", "a", "b", "--source", "x"), ("remove", "a", "b"), ("explain", "r1")])

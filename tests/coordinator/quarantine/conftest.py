@@ -14,7 +14,7 @@ from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    AllTold,
+    AllActorsCalled,
     Command,
     DispatchTransition,
     Event,
@@ -121,7 +121,7 @@ class Told:
             self.tell(NodeHeard(node=node))
             self.describe(node, place=place)
             self.tell(EvidenceChanged(node=node, findings=(), is_fit=fit))
-            self.tell(AllTold(node=node, transition=self.case(node).transition or "none"))
+            self.tell(AllActorsCalled(node=node, transition=self.case(node).transition or "none"))
 
     def describe(
         self,
@@ -176,7 +176,7 @@ class Told:
             node=node, transition=transition, actor=actor, effect=effect, detail="so it was", retry_after_s=wait_s
         )
         said = self.tell(ended)
-        return [*said, *(self.tell(AllTold(node=node, transition=transition)) if all_told else [])]
+        return [*said, *(self.tell(AllActorsCalled(node=node, transition=transition)) if all_told else [])]
 
     def end_test(self, node: str, verdict: Verdict) -> list[Command]:
         """Tells what the test that is under way has said."""

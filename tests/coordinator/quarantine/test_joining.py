@@ -281,7 +281,7 @@ def test_a_survey_that_comes_before_the_node_is_heard_of(quarantine: Any) -> Non
     told.survey("a", Mark.NONE, opted_out=True)
     assert told.case("a").gone
     told.hear("a")
-    assert told.case("a").hands_off == "Opted out in k8s"
+    assert told.case("a").left_alone_because == "Opted out in k8s"
 
 
 def test_a_node_that_nobody_has_heard_of_is_no_case(quarantine: Any) -> None:

@@ -57,7 +57,7 @@ def test_a_hold_says_who_and_why(quarantine: Any, of: Of) -> None:
     told = quarantine(3)
     said = told.hold("a")
     assert of("notes", said) == ["hold by ada: I look at it"]
-    assert told.case("a").hands_off == "Hold by ada: I look at it"
+    assert told.case("a").left_alone_because == "Hold by ada: I look at it"
 
 
 def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import ServiceState
 from muster.transition import Effect, Mark
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, LogResumedByHand
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, LogResumedByHand
 
 Of = Callable[..., list[Any]]
 
@@ -86,7 +86,7 @@ def test_of_two_transitions_only_the_later_is_tried_again(cordoned: Any, of: Of)
     first = cordoned.case("a").transition
     cordoned.release("a", untested=True)
     cordoned.tell(ActionEnded(node="a", transition=first, actor="k8s", effect=Effect.FAILED, detail="500"))
-    cordoned.tell(AllTold(node="a", transition=first))
+    cordoned.tell(AllActorsCalled(node="a", transition=first))
     assert cordoned.transitions[first].told
     assert cordoned.transitions[first].outcomes["k8s"].next_try is None
     cordoned.answer("a", Effect.FAILED)
@@ -101,7 +101,7 @@ def test_what_nobody_waits_for_changes_nothing(cordoned: Any, transition: str) -
     cordoned.release("a", untested=True)
     cordoned.answer("a", Effect.DONE)
     assert cordoned.tell(ActionEnded(node="a", transition=name, actor="k8s", effect=Effect.FAILED, detail="500")) == []
-    assert cordoned.tell(AllTold(node="a", transition=name)) == []
+    assert cordoned.tell(AllActorsCalled(node="a", transition=name)) == []
 
 
 def test_after_a_restart_it_goes_on(cordoned: Any, of: Of) -> None:
@@ -281,7 +281,7 @@ def test_a_foreign_cordon_that_comes_after_ours_and_goes(cordoned: Any, of: Of) 
     cordoned.survey("a", Mark.FOREIGN, detail="firmware")
     cordoned.absolve("a")
     assert cordoned.state("a") is CORDONED
-    assert cordoned.case("a").hands_off == "Drained by others in k8s: firmware"
+    assert cordoned.case("a").left_alone_because == "Drained by others in k8s: firmware"
     cordoned.accuse("a", "nvml.gone")
     assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
 

@@ -6,7 +6,7 @@ from muster.quarantine_settings import BudgetSettings, QuarantineSettings, Retur
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -76,7 +76,7 @@ class Lives:
         """Actors have answered, each with this effect; and with that all were told."""
         head = {"node": transition.node, "transition": transition.id}
         answers = [ActionEnded(**head, actor=actor, effect=effect, detail="so") for actor, effect in effects.items()]
-        await self.feed(*answers, AllTold(**head))
+        await self.feed(*answers, AllActorsCalled(**head))
 
     def state(self, node):
         case = self.fleet.case(node)

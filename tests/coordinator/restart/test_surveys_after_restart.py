@@ -99,10 +99,10 @@ async def test_what_an_actor_said_counts_no_more_when_it_is_none(lives, answers)
     await take_surveys(lives, slurm=Survey(summary="", can_cordon=True, nodes=(foreign,)))
     await lives.begin()
     await take_surveys(lives, slurm=RuntimeError("down"))
-    assert lives.fleet.case("n1").hands_off is not None
+    assert lives.fleet.case("n1").left_alone_because is not None
     await lives.begin()
     await take_surveys(lives, **answers)
-    assert lives.fleet.case("n1").hands_off is None
+    assert lives.fleet.case("n1").left_alone_because is None
 
 
 async def test_no_text_keeps_the_coordinator_from_storing(lives):

@@ -13,12 +13,12 @@ from muster.wire.messages import Ack, Presence, Report, Start
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     Announce,
+    AppendStory,
     PresenceSeen,
     ReportSeen,
     SendAck,
     SendCommand,
     StoreRuns,
-    Tell,
     Ticked,
 )
 from muster_coordinator.model.nodes import Misconduct, StoryEntry
@@ -151,7 +151,7 @@ async def test_events_go_to_the_fleet_with_the_time(pipeline, monkeypatch):
 
     def handle(event, now):
         asked.append((event, now))
-        return [Tell(entry)]
+        return [AppendStory(entry)]
 
     monkeypatch.setattr(pipeline.fleet, "handle", handle)
     pipeline.feed(Ticked())

@@ -13,7 +13,7 @@ from muster.model import ServiceState
 from muster.plugins import Plugins
 from muster.transition import ActionOutcome, Effect, Transition
 from muster.wire.messages import PluginInfo
-from muster_coordinator.model.quarantine_events import ActionEnded, AllTold, DispatchTransition
+from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime import transition_dispatcher as dispatcher
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
@@ -93,16 +93,16 @@ def outcomes(said, transition):
 
 
 async def all_told(eventually, said, transition):
-    await eventually(lambda: any(isinstance(it, AllTold) and it.transition == transition for it in said))
+    await eventually(lambda: any(isinstance(it, AllActorsCalled) and it.transition == transition for it in said))
 
 
 async def test_every_actor_is_told_and_then_that_all_were(running, eventually):
-    """AllTold is the last word on a transition; who has nothing to do with it is not mentioned."""
+    """AllActorsCalled is the last word on a transition; who has nothing to do with it is not mentioned."""
     telling, said = await running(one=Actor(), two=Actor(), stranger=Actor(answer=None))
     telling.act(act("t1"))
     await all_told(eventually, said, "t1")
     assert outcomes(said, "t1") == {"one": Effect.DONE, "two": Effect.DONE}
-    assert isinstance(said[-1], AllTold)
+    assert isinstance(said[-1], AllActorsCalled)
 
 
 async def test_without_any_actor_all_are_told(running, eventually):
@@ -169,7 +169,7 @@ async def test_only_the_named_actors_are_told_again(running, eventually):
     telling.act(act("t2", actors=("two",)))
     await eventually(lambda: outcomes(said, "t2"))
     assert (one.asked, two.asked) == ([], ["t1", "t2"])
-    assert not any(isinstance(it, AllTold) for it in said)
+    assert not any(isinstance(it, AllActorsCalled) for it in said)
 
 
 @pytest.mark.parametrize("actors", [{}, {"gone": Actor}])

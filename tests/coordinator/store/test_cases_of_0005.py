@@ -169,4 +169,4 @@ def without(case, key):
 def without_wait(record):
     """A record without why it waits, which comes back with the next decision, but whether it does."""
     decision = record.decision
-    return record.deciding(waits_for=None), decision.waits_for is None
+    return record.with_decision(waits_for=None), decision.waits_for is None

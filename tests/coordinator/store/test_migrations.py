@@ -12,7 +12,7 @@ from muster.config import Settings
 from muster.errors import Unavailable
 from muster.model import Run, ServiceState, Verdict
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import SaveGroup, SaveNode, SaveSweep, StoreRuns, Tell
+from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, SaveSweep, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.store.database import open_database
@@ -72,7 +72,7 @@ async def test_what_was_stored_before_there_was_a_quarantine_is_all_there(settin
     ]
     store = await Store.open(settings)
     runs = StoreRuns("n1", "s", 1, (RUN,))
-    await store.write([runs, SaveNode(NODE), SaveSweep(SWEEP), SaveGroup("s1", 1, GROUP), *map(Tell, entries)])
+    await store.write([runs, SaveNode(NODE), SaveSweep(SWEEP), SaveGroup("s1", 1, GROUP), *map(AppendStory, entries)])
     before = await store.saved()
     async with store.database.engine.begin() as connection:
         await connection.run_sync(downgrade, "0004")

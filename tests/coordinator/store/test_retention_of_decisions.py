@@ -5,7 +5,7 @@ from sqlalchemy import select
 from muster.config import StoreSettings
 from muster.model import Run, ServiceState, Verdict
 from muster.transition import Transition
-from muster_coordinator.model.events import SaveGroup, SaveNode, SaveSweep, StoreRuns, Tell
+from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, SaveSweep, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.quarantine import ActorStatus, NodeDecision, QuarantineRecord
 from muster_coordinator.model.quarantine_events import SaveRecord, SaveTransition
@@ -45,7 +45,9 @@ async def test_stories_go_back_as_far_as_findings(store, monkeypatch):
     """Of all nodes, whatever the order in which it was written down, and however much there is."""
     monkeypatch.setattr(retention_module, "BATCH", 3)
     ages = (20, *range(101, 115), 99, 1)
-    await store.write([Tell(StoryEntry(id="e", at=NOW - age * DAY, node="n1", kind="k", text="")) for age in ages])
+    await store.write(
+        [AppendStory(StoryEntry(id="e", at=NOW - age * DAY, node="n1", kind="k", text="")) for age in ages]
+    )
     await thin(store)
     assert [(NOW - it.at) / DAY for it in (await store.story("n1", 100, None)).items] == [1, 99, 20]
 

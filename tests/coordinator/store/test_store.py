@@ -8,13 +8,13 @@ from muster.errors import Refused
 from muster.model import Finding, Severity, Verdict
 from muster.references import Reference
 from muster_coordinator.model.events import (
+    AppendStory,
     EraseReference,
     SaveGroup,
     SaveNode,
     SaveReference,
     SaveSweep,
     StoreRuns,
-    Tell,
 )
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.references import ReferenceRecord
@@ -234,7 +234,7 @@ async def test_a_story_keeps_its_order(store):
     """Steps that were told at the same instant stay in the order in which they were told."""
     await store.write(
         [
-            Tell(StoryEntry(id=f"{9 - n}", at=START, node="n1" if n else "n2", kind="health", text=str(n)))
+            AppendStory(StoryEntry(id=f"{9 - n}", at=START, node="n1" if n else "n2", kind="health", text=str(n)))
             for n in range(5)
         ]
     )

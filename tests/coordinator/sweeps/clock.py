@@ -9,7 +9,7 @@ from muster.config import Settings
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 from muster_coordinator.runtime.settings.timetable import timetable_of
-from muster_coordinator.sweeps.timetable import Due, PassedOver, Timetable
+from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
 
 HOUR, DAY = 3600.0, 86_400.0
 START = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
@@ -57,13 +57,13 @@ class Clock:
     now: float = START
     nodes: dict[str, Node] = field(default_factory=dict)
     running: set[str] = field(default_factory=set)
-    said: list[tuple[float, Due | PassedOver]] = field(default_factory=list)
+    said: list[tuple[float, Due | SkippedSweep]] = field(default_factory=list)
 
     def resume(self, *sweeps: SweepRecord) -> "Clock":
         self.table.resume(sweeps, self.nodes, self.now)
         return self
 
-    def play(self, seconds: float, step: float = 60.0) -> list[Due | PassedOver]:
+    def play(self, seconds: float, step: float = 60.0) -> list[Due | SkippedSweep]:
         """Ticks for so long; what was said meanwhile."""
         before, end = len(self.said), self.now + seconds
         while self.now < end:

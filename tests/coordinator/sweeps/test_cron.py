@@ -77,7 +77,7 @@ def test_days_and_zones(expression, zone, expected):
         ("0 25 * * *", "UTC", "setting 'k.cron': cannot read the hour: valid are 0 to 23, and"),
         ("0 2 * * soon", "UTC", "setting 'k.cron': cannot read the day-of-week: valid are 0 to 7 or SUN to SAT, and"),
         ("0 2 * 13 *", "UTC", "setting 'k.cron': cannot read the month: valid are 1 to 12 or JAN to DEC, and"),
-        ("0 0 30 2 *", "UTC", "setting 'k.cron': cannot read the day-of-month: valid are 1 to 31, as far as the month"),
+        ("0 0 30 2 *", "UTC", "setting 'k.cron': cannot read the day-of-month: valid are 1 to 31, if the month"),
         ("0 0 */20 * 1L", "UTC", "setting 'k.cron': there is no such day (got '0 0 */20 * 1L')"),
         (
             "0 2 * * *",

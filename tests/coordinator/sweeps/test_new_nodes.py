@@ -7,14 +7,14 @@ from tests.coordinator.sweeps.clock import DAY, HOUR, START, Clock, check, past,
 
 from muster.check import Scope
 from muster.model import Health, Topology
-from muster_coordinator.sweeps.timetable import REMEMBERED_S, Due, PassedOver
+from muster_coordinator.sweeps.timetable import REMEMBERED_S, Due, SkippedSweep
 
 
 def gathering(**settings: Any) -> Clock:
     return Clock(timetable(new_nodes={"check": "collective", **settings})).resume()
 
 
-def asked(said: list[Due | PassedOver]) -> list[tuple[str, ...]]:
+def asked(said: list[Due | SkippedSweep]) -> list[tuple[str, ...]]:
     """The nodes of what is due, all for new ones."""
     assert all(isinstance(it, Due) and it.origin == "new nodes" for it in said)
     return [due.request.nodes or () for due in said if isinstance(due, Due)]

@@ -10,7 +10,7 @@ from tests.coordinator.sweeps.clock import DAY, HOUR, NIGHTLY, START, Clock, pas
 
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.sweeps.schedule import GRACE_S
-from muster_coordinator.sweeps.timetable import Due, PassedOver
+from muster_coordinator.sweeps.timetable import Due, SkippedSweep
 
 
 def test_a_schedule_over_months_begins_once_at_each_of_its_times():
@@ -105,7 +105,7 @@ def test_a_schedule_does_not_pile_up():
     """While its last sweep goes on, the next is passed over and said so; afterwards it goes on as before."""
     clock = Clock(scheduled(jitter_s=0)).resume()
     clock.running.add("schedule nightly")
-    assert clock.play(DAY) == [PassedOver("schedule nightly", "the sweep before it is still running")]
+    assert clock.play(DAY) == [SkippedSweep("schedule nightly", "the sweep before it is still running")]
     clock.running = {"request", "schedule other"}
     (due,) = clock.play(DAY)
     assert isinstance(due, Due)
@@ -115,7 +115,9 @@ def test_what_was_slept_through_is_passed_over_once():
     """A host that was suspended for three nights begins none of them, and the fourth at its time."""
     clock = Clock(scheduled(jitter_s=0)).resume()
     (over,) = clock.play(3 * DAY, step=3 * DAY)
-    assert over == PassedOver("schedule nightly", f"no coordinator ran when it was due {3 * DAY - 14 * HOUR:.0f} s ago")
+    assert over == SkippedSweep(
+        "schedule nightly", f"no coordinator ran when it was due {3 * DAY - 14 * HOUR:.0f} s ago"
+    )
     clock.play(DAY)
     assert clock.times[1:] == ["01-05 02:00"]
 

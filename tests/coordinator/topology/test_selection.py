@@ -139,7 +139,7 @@ def test_nodes_that_only_the_topology_file_knows_are_named():
         ("node-01,node-99", "unknown node 'node-99'; did you mean 'node-09'?"),
         ("node-[14-17]", "unknown node 'node-16'"),
         ("node-[14-17]", "; and 1 more of name=node-14,node-15,node-16,node-17"),
-        ("node-[1-5000]*", "the selection makes 5000 patterns, at most 100 are taken: leave out * and ?"),
+        ("node-[1-5000]*", "the selection makes 5000 patterns, at most 100 are allowed: leave out * and ?"),
         (" ".join(["node-01"] * 33), "the selection has more than 32 terms: give names between commas, without spaces"),
         (
             "health=well",

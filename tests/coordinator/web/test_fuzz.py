@@ -67,7 +67,7 @@ RAW = [b"", b"{", b"[]", b"null", b'"', b"\xff\xfe", b"{}", b'{"a":NaN}', b'{"a"
 RAW += [b'{"by":"\\ud800","reason":"x"}', b'{"check":' + DEEP + b"}"]
 
 
-SENTENCE = "cursor: not one that this API gave out; leave it out to start from the first page"
+SENTENCE = "cursor: not one that this API returned; leave it out to start from the first page"
 TITLE = HTTPStatus.UNPROCESSABLE_ENTITY.phrase  # "Unprocessable Content" since Python 3.13
 REFUSAL = json.dumps({"type": "about:blank", "title": TITLE, "status": 422, "detail": SENTENCE})
 

@@ -47,7 +47,7 @@ def test_a_program_ended_by_a_signal_has_a_negative_exit_code(script):
 def test_a_program_that_does_not_end_is_killed_with_its_children(script, tmp_path):
     """What it said until then is kept, and nothing of its process group lives on."""
     pid_file = tmp_path / "pid"
-    with pytest.raises(TimedOut, match=r"not done within 0\.5 s") as raised:
+    with pytest.raises(TimedOut, match=r"did not finish within 0\.5 s") as raised:
         run_program([script(f"echo started; sleep 600 & echo $! > {pid_file}; wait")], timeout_s=0.5)
     assert raised.value.said == "started\n"
     child = int(pid_file.read_text())

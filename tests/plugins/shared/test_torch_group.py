@@ -36,13 +36,13 @@ def asked_for(tcp_store) -> list[bool]:
 
 
 def test_a_torch_with_libuv_uses_it(tcp_store):
-    """The faster store is asked for, and no other."""
+    """The faster store is used, and no other."""
     assert opened() is tcp_store.return_value
     assert asked_for(tcp_store) == [True]
 
 
 def test_a_torch_without_libuv_is_asked_for_its_other_store(tcp_store):
-    """The second call differs from the first in nothing else: it gets the socket of rank 0 as well."""
+    """The second call differs only in libuv; it also gets the socket of rank 0."""
     tcp_store.side_effect = [WITHOUT, "store"]
     assert opened() == "store"
     assert asked_for(tcp_store) == [True, False]
@@ -53,7 +53,7 @@ def test_a_torch_without_libuv_is_asked_for_its_other_store(tcp_store):
 
 
 def test_any_other_error_is_not_tried_around(tcp_store):
-    """Rank 0 cannot be reached, say: that has nothing to do with libuv."""
+    """For example, rank 0 cannot be reached, which is unrelated to libuv."""
     tcp_store.side_effect = RuntimeError("The client socket has timed out after 5000ms")
     with pytest.raises(RuntimeError, match="timed out"):
         opened()

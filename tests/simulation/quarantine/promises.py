@@ -67,7 +67,7 @@ class Promises:
     def _check_is_ours_to_say(self, transition: Transition) -> None:
         """Nothing is decided about nodes that somebody holds, has cordoned or has opted out."""
         if transition.by is None and transition.before not in (transition.after, ServiceState.ACCEPTING):
-            assert self._world.reconciler.records[transition.node].hands_off is None
+            assert self._world.reconciler.records[transition.node].left_alone_because is None
 
     def _check_has_a_reason(self, transition: Transition) -> None:
         """A node goes for what stands against it now and was found as often as it must be."""

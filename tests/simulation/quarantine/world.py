@@ -21,7 +21,7 @@ from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
-    AllTold,
+    AllActorsCalled,
     Command,
     DispatchTransition,
     Event,
@@ -239,7 +239,7 @@ class World:
             if self.lot.random() < self.faults / 4:
                 self.tell(ended)
         if not act.actors:
-            self.tell(AllTold(node=node, transition=act.record.transition.id))
+            self.tell(AllActorsCalled(node=node, transition=act.record.transition.id))
 
     def test(self, asked: StartTest) -> None:
         """Has a node tested, unless it is not there, and tells what the test has said; a sweep tells its end always."""

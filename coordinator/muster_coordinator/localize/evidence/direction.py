@@ -17,7 +17,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
-    """What a node could send and receive by itself in each of its bad runs, in GB/s, and the threshold for it."""
+    """The bandwidth in GB/s that a node could send and receive by itself in each bad run, and its threshold."""
 
     sends: tuple[float, ...]
     receives: tuple[float, ...]
@@ -32,13 +32,13 @@ class OneWay:
 
 
 def one_way_threshold(runs: Iterable[GroupRun]) -> Threshold | None:
-    """The threshold for what one node sends to another while no other node sends."""
+    """The threshold for the bandwidth at which one node sends to another while no other node sends."""
     values = [gbps for run in runs for gbps in run.sent.values()]
     return threshold_of(values, spread_of(values))
 
 
 def one_way(node: str, bad: Sequence[GroupRun], threshold: Threshold | None) -> OneWay | None:
-    """From the `bad` runs of a node with one partner; None if none of them was measured in both directions."""
+    """From the `bad` runs of a node with one partner; None if no run was measured in both directions."""
     both = [run for run in bad if len(run.members) == 2 and run.sent.keys() >= {*run.members}]
     if threshold is None or not both:
         return None

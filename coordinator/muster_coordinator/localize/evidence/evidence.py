@@ -1,4 +1,4 @@
-"""What the groups of a sweep have shown so far: which runs were bad, what each node has shown, which nodes passed.
+"""The evidence from the groups of a sweep: which runs were bad, the history of each node, and which nodes passed.
 
 - A bad run counts alike against all its members, even if only the ranks of one member crashed: a partner that sends
   nonsense can crash them. In a large group a crash counts only against the members that crashed.
@@ -23,14 +23,14 @@ from muster_coordinator.model.probes import GroupRun, Site
 
 @dataclass(frozen=True)
 class GroupEvidence:
-    """What `runs` over the nodes at `sites` have shown; the sites are in topology order."""
+    """The evidence of `runs` over the nodes at `sites`; the sites are in topology order."""
 
     sites: Mapping[str, Site]
     runs: tuple[GroupRun, ...]
 
     @cached_property
     def thresholds(self) -> Thresholds:
-        """What is typical, and which runs are slow."""
+        """The typical values, and the threshold for slow runs."""
         return Thresholds(len(self.sites), self.runs)
 
     @cached_property
@@ -40,12 +40,12 @@ class GroupEvidence:
 
     @cached_property
     def sides(self) -> Mapping[str, frozenset[str]]:
-        """By node that has passed with others, the side of the fabric that it is known to be on."""
+        """The known side of the fabric for each node that has passed with others."""
         return sides_of(run.members for run in self.runs if len(run.members) > 1 and self.thresholds.is_good(run))
 
     @cached_property
     def histories(self) -> Mapping[str, NodeHistory]:
-        """What every node has shown."""
+        """The history of every node."""
         histories = {node: NodeHistory() for node in self.sites}
         for run in self.runs:
             bad = self.thresholds.is_bad(run)
@@ -64,9 +64,9 @@ class GroupEvidence:
     def cleared(self) -> frozenset[str]:
         """The nodes that have passed with others and were in no crash since.
 
-        Alone is enough if no node ran with others. A crash takes the clearance from the partner too. Prevents: liar n1
-        passes with n2 and then crashes n0. If only n0 lost its clearance, every victim of n1 would become a suspect and
-        n1 would stay cleared.
+        A good run alone is enough if no node ran with others. A crash also takes the clearance from the partner.
+        Prevents: liar n1 passes with n2 and then crashes n0. If only n0 lost its clearance, every victim of n1 would
+        become a suspect and n1 would stay cleared.
         """
         found: set[str] = set()
         for run in self.runs:
@@ -81,7 +81,7 @@ class GroupEvidence:
 
     @cached_property
     def drawn_members(self) -> Mapping[str, frozenset[str]]:
-        """By group, the members that were drawn at random: it was their first run, or they were cleared before it."""
+        """The members of each group that were drawn at random, in their first run or after they were cleared."""
         drawn: dict[str, frozenset[str]] = {}
         cleared: set[str] = set()
         known: set[str] = set()
@@ -93,7 +93,7 @@ class GroupEvidence:
 
     @cached_property
     def unproven_types(self) -> frozenset[str]:
-        """The machine types of which no node has passed although nodes of other types have."""
+        """The machine types without a node that has passed, although nodes of other types have."""
         passed = {self.sites[node].machine_type for node in self.cleared} - {None}
         every = {site.machine_type for site in self.sites.values()}
         return frozenset(kind for kind in every - passed if kind is not None and passed)

@@ -1,4 +1,4 @@
-"""What is known about the fabric: leaves and paths, and sides where the leaves are unknown."""
+"""The known fabric: leaves and paths, and sides if the leaves are unknown."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from muster_coordinator.model.probes import Site
 
 
 class Path(NamedTuple):
-    """What lies between two leaves, or between two nodes; the ends are in alphabetical order.
+    """The connection between two leaves, or between two nodes; the ends are in alphabetical order.
 
-    Both ends are the same leaf for two nodes of one leaf.
+    For two nodes of one leaf, both ends are that leaf.
     """
 
     ends: tuple[str, str]
@@ -20,7 +20,7 @@ class Path(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownFabric:
-    """What the `sites`, in topology order, say about the fabric."""
+    """The fabric according to the `sites`, which are in topology order."""
 
     sites: Mapping[str, Site]
 
@@ -43,18 +43,18 @@ class KnownFabric:
         return frozenset(() if leaf is None else self.leaves[leaf]) - {node}
 
     def path(self, one: str, other: str) -> Path:
-        """What lies between two nodes: from leaf to leaf, or from node to node if a leaf is unknown."""
+        """The path between two nodes: from leaf to leaf, or from node to node if a leaf is unknown."""
         leaves = [leaf for node in (one, other) if (leaf := self.sites[node].leaf) is not None]
         ends = leaves if len(leaves) == 2 else [one, other]
         return Path((min(ends), max(ends)), of_leaves=len(leaves) == 2)
 
 
 def sides_of(passed: Iterable[tuple[str, ...]]) -> Mapping[str, frozenset[str]]:
-    """By node, all nodes on its side of the fabric, from groups that have `passed` together.
+    """All nodes on the side of the fabric of each node, from groups that have `passed` together.
 
-    Nothing between two nodes is known to be bad if they have passed together, or each with a third node: they are on
-    one side. Other nodes may be on two sides of a bad path. Example: a-b, b-c and d-e have passed. The sides are
-    {a, b, c} and {d, e}; between c and d there may be a bad switch.
+    Two nodes are on one side if they have passed together, or each with a third node: no part between them is known to
+    be bad. Other nodes may be on two sides of a bad path. Example: a-b, b-c and d-e have passed. The sides are {a, b,
+    c} and {d, e}; between c and d there may be a bad switch.
 
     Takes time in proportion to n log n for n nodes: the smaller side always joins the larger one.
     """

@@ -1,4 +1,4 @@
-"""What stands out in the bad runs of a node. Hints decide which suspect runs first, and convict no node.
+"""Conspicuous values in the bad runs of a node. Hints decide which suspect runs first, and convict no node.
 
 A node that came last may have waited for the data of another node. A node whose ranks crashed may have received
 nonsense from another node.
@@ -13,10 +13,10 @@ from muster_coordinator.model.probes import GroupRun
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hints:
-    """What stands out about a node; the greater, the more suspicious.
+    """Conspicuous values of a node; the greater, the more suspicious.
 
-    `crashes`: the number of runs in which its own ranks crashed. `slower`: how many times as long its own work took as
-    that of the others. `latest`: the share of rounds in which it came last. The last two are those of its worst run.
+    `crashes`: the number of runs in which its own ranks crashed. `slower`: the duration of its own work divided by that
+    of the others. `latest`: the share of rounds in which it came last. The last two are those of its worst run.
     """
 
     crashes: int = 0
@@ -25,7 +25,7 @@ class Hints:
 
 
 def hints_of(node: str, bad: Sequence[GroupRun]) -> Hints:
-    """What stands out in the `bad` runs of a node."""
+    """The hints from the `bad` runs of a node."""
     return Hints(
         crashes=sum(node in run.crashed for run in bad),
         slower=max((_slower(node, run) for run in bad), default=0.0),

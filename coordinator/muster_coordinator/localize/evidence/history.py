@@ -30,7 +30,7 @@ class NodeHistory:
 
     @property
     def times_alone(self) -> int:
-        """How many runs the node was alone in, whatever their outcome."""
+        """How many runs the node was alone in, with any outcome."""
         return sum(len(run.members) == 1 for run in (*self.good, *self.bad, *self.void))
 
     @property
@@ -39,7 +39,7 @@ class NodeHistory:
 
     @property
     def failed_alone(self) -> bool:
-        """Whether a verdict on the node alone was FAIL, for another reason than a crash."""
+        """Whether the node had the verdict FAIL alone, for another reason than a crash."""
         return any(run.hard and not run.crashed and len(run.members) == 1 for run in self.own_failures)
 
     @property

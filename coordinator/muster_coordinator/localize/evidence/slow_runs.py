@@ -1,4 +1,4 @@
-"""What is typical in a sweep, and which of its runs are slow: alone and together, and with less on shared hosts.
+"""The typical values of a sweep, and its slow runs: for nodes alone and together, and lower on shared hosts.
 
 Runs of one node and runs of several nodes are compared only among themselves. Nodes may lie, so a liar must not make
 healthy nodes slow by a value that no node can reach. Each bound below says how it prevents that.
@@ -23,7 +23,7 @@ from muster_coordinator.model.probes import GroupRun, RunOutcome
 from muster_coordinator.normal.normality import liars_among
 
 NEAR = 0.75
-"""While a node is healthy, its other runs reach this share of its best run."""
+"""If a node is healthy, its other runs reach this share of its best run."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Thresholds:
         return self._alone(self._spread)
 
     def of(self, run: GroupRun) -> Threshold | None:
-        """For runs like this one. It is lower for nodes that share a host."""
+        """The threshold for runs like this one. It is lower for nodes that share a host."""
         together = len(run.members) > 1
         if run.on_one_host or (not together and not self._on_shared_hosts.isdisjoint(run.members)):
             return self._together_on_one_host if together else self._alone_on_one_host
         return self.together if together else self.alone
 
     def is_slow(self, run: GroupRun) -> bool:
-        """Whether the run went well but fell short of what is typical."""
+        """Whether the run completed but fell short of the typical value."""
         if run.outcome is not RunOutcome.GOOD or not run.objective:
             return False
         threshold = self.of(run)
@@ -65,7 +65,7 @@ class Thresholds:
 
     @cached_property
     def only_alone(self) -> bool:
-        """Whether every run was of one node, so that no node can show more than a good run alone."""
+        """Whether every run was of one node, so that a good run alone is the best evidence that any node can have."""
         return all(len(run.members) == 1 for run in self.runs)
 
     @property
@@ -111,7 +111,7 @@ class Thresholds:
         return self._objectives(together=False)
 
     def _objectives(self, *, together: bool) -> list[float]:
-        """What runs reached, without repeated runs of slow nodes; a large group counts as its number of pairs.
+        """The objectives of the runs, without repeated runs of slow nodes; a large group counts as its number of pairs.
 
         Slow nodes run more often than others. Prevents: of eight nodes, slow node a runs three times with each other
         node, 21 runs at 0.3 against three at 1.5. Without this rule 0.3 would be typical, and no run would be slow.
@@ -153,10 +153,10 @@ class Thresholds:
 
     @cached_property
     def _most_alone(self) -> float | None:
-        """The most that an honest node is known to reach alone; None while too few nodes have shown it.
+        """The highest value that an honest node is known to reach alone; None if too few nodes have shown it.
 
         No other node measures a run alone. Prevents: n0 and n1 are suspects and run alone, liar n1 claims 1e300 GB/s,
-        and healthy n0 is convicted because 1.5 GB/s is slow beside that.
+        and healthy n0 is convicted because 1.5 GB/s is slow in comparison.
 
         If all nodes run alone only, the bound is a value that more nodes have reached than may lie. Otherwise mostly
         suspects run alone, and most of them may lie; then the bound is the lowest value of the controls, nodes that the
@@ -172,7 +172,7 @@ class Thresholds:
 
     @cached_property
     def _controls(self) -> Mapping[str, float]:
-        """What each control reached alone: a node that had passed with others and had no bad run until then."""
+        """The value that each control reached alone: a node that had passed with others and had no bad run so far."""
         reached: dict[str, float] = {}
         passed: set[str] = set()
         bad: set[str] = set()

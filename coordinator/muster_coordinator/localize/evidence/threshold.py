@@ -29,7 +29,7 @@ EXPECTED_WEIGHT = 8
 """The expected spread counts as this many values, so that a handful of values cannot overrule it."""
 
 SIGMAS = 6.0
-"""Less than one healthy run in a hundred million falls short by so many standard deviations."""
+"""Fewer than one healthy run in a hundred million falls short by this many standard deviations."""
 
 LEAST_SHORTFALL, MOST_SHORTFALL = 0.15, 0.5
 """A smaller shortfall is never a fault, and a larger one is never noise, whatever the spread."""
@@ -38,7 +38,7 @@ LEAST_GAP, MORE_GAP = 0.08, 0.8
 """Gap below the lowest healthy value, as a share of it; the second is divided by the number of values seen."""
 
 QUARTILE, DECILE = 14, 17
-"""Places of the upper quartile and of the upper decile among twentieths."""
+"""Positions of the upper quartile and of the upper decile among twentieths."""
 
 DECILE_BEYOND_QUARTILE = 0.607
 """Distance of the upper decile of a normal distribution from its upper quartile, in standard deviations."""
@@ -46,7 +46,7 @@ DECILE_BEYOND_QUARTILE = 0.607
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What is typical, and the value below which a group is slow."""
+    """The typical value, and the value below which a group is slow."""
 
     typical: float
     slow_below: float
@@ -71,11 +71,7 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 
 def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
-    """The threshold for `values`; None if fewer than two values leave nothing to compare.
-
-    Slow values lie below a gap. The gap is wider while few values have been seen: four pairs at 1.0, 0.98, 0.9 and 0.88
-    have a gap of 8 % by chance, a hundred pairs hardly ever do.
-    """
+    """The threshold for `values`; None if there are fewer than two values, so that nothing can be compared."""
     if (cuts := _cuts(values)) is None:
         return None
     typical = cuts[QUARTILE]

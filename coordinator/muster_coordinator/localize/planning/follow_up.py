@@ -1,7 +1,7 @@
 """The rounds that follow the first groups of any strategy, until no node or path is inconclusive.
 
-The idea: a strategy decides how a sweep begins. What is missing after that does not depend on the strategy, so all
-strategies that run groups share this follow-up. `next_round` chooses the groups.
+The idea: a strategy decides how a sweep begins. The work that remains after that does not depend on the strategy, so
+all strategies that run groups share this follow-up. `next_round` chooses the groups.
 
 Example: 16 nodes ran in pairs, and a-b was slow. The follow-up pairs a with c and b with d, which have passed. b-d
 passes, a-c is slow. Next, a runs alone beside two controls, then with further partners, until it is convicted.
@@ -21,7 +21,7 @@ FOLLOW_UP_ROUNDS = 7
 """Permanent faults need four at most; the others are for intermittent faults, and for fleets with few partners."""
 
 FEW = 3
-"""Of so few nodes, a slow node may be in all runs that there are."""
+"""With this few nodes, a slow node may be in all runs."""
 
 EVERY_TWO = "of three nodes each pair must run, or there is nothing to compare"
 INSIDE = "all runs crossed the path between leaves {} and {}; a run within a leaf shows whether that path is slow"
@@ -40,11 +40,11 @@ def follow_up(diagnosis: Diagnosis, absent: Set[str], *, seed: str, passes: int)
 
 
 def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
-    """What must run before any run can be compared with another; none in nearly all sweeps.
+    """The groups that must run before any run can be compared with another; empty in nearly all sweeps.
 
-    A run is slow only in comparison. What is part of all runs decides what is typical, however slow it is.
+    A run is slow only in comparison. A part that is in all runs determines the typical value, however slow it is.
     Prevents: of three nodes, slow node a runs with b and with c. Both runs reach 0.3, and 0.3 is typical. Only b-c
-    shows that it is not. Likewise if all runs crossed the only path between two leaves.
+    shows that it is not. The same happens if all runs crossed the only path between two leaves.
     """
     if len(evidence.sites) == FEW:
         every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
@@ -57,7 +57,7 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
 
 
 def only_path(evidence: GroupEvidence) -> Path | None:
-    """The path that every two members of every run are the ends of; None if there are several, or none."""
+    """The path between every two members of every run; None if there are several paths, or none."""
     crossed = (evidence.fabric.path(*ends) for run in evidence.runs for ends in combinations(run.members, 2))
     path = next(crossed, None)
     return None if any(other != path for other in crossed) else path

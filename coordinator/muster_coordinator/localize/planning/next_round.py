@@ -1,9 +1,9 @@
-"""The next round of a sweep: which groups tell most about what is inconclusive, and why.
+"""The next round of a sweep: the groups that tell most about inconclusive nodes and paths, and why.
 
 The idea: go through the open questions from the most telling one to the least, and give each question the nodes that
-are still free. Every node is in one group of a round at most. The order is that of `NextRound.plan`:
+are still free. Every node is in at most one group of a round. The order is that of `NextRound.plan`:
 
-1. Of a leaf of which no node has passed, two nodes run together, up to four represent it, and the others wait.
+1. If no node of a leaf has passed, two of its nodes run together, up to four represent it, and the others wait.
 2. A suspect runs alone, the cheapest run that can convict it. If there are only two suspects after one bad pair, each
    meets a healthy partner first: that clears one of them, and controls for a run alone would cost as much as they do.
 3. It then runs with a healthy partner, rail by rail if the check can: first from its rack, then from its leaf, then
@@ -11,7 +11,7 @@ are still free. Every node is in one group of a round at most. The order is that
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
 5. Nodes whose bad runs are explained by another node clear each other.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
-7. Controls run alone, so that it is known what a node alone should reach.
+7. Controls run alone, to show the value that a healthy node reaches alone.
 8. All others meet once more if more passes were requested.
 
 Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
@@ -37,7 +37,7 @@ ALONE_TRIES = 3
 the runs show in one of three runs."""
 
 FEW = 2
-"""So many suspects meet partners first: controls for a run alone would cost too much."""
+"""With at most this many suspects, they meet partners first: controls for a run alone would cost too much."""
 
 MAX_PARTNERS = 7
 """More partners tell nothing new: in a fleet of 16,384 nodes six partners cannot all be liars."""
@@ -57,7 +57,7 @@ PATH = "between {} and {} a run was bad although its nodes are healthy"
 
 
 class NextRound:
-    """A round in the making. Every node that is not `absent` is in one of its `probes` at most."""
+    """A round under construction. Every node that is not `absent` is in at most one of its `probes`."""
 
     def __init__(self, diagnosis: Diagnosis, absent: frozenset[str], passes: int, seed: str) -> None:
         self._passes, self._seed = passes, seed
@@ -95,7 +95,7 @@ class NextRound:
         return {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
 
     def _waiting_for_type(self) -> set[str]:
-        """The nodes of machine types of which no node has passed, except those that represent each type."""
+        """The nodes of machine types without a node that has passed, except those that represent each type."""
         by_type: dict[str | None, list[str]] = {}
         for node in filter(self._is_free, self._diagnosis.inconclusive):
             if self._evidence.is_of_unproven_type(node):
@@ -103,7 +103,7 @@ class NextRound:
         return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
 
     def _excused(self) -> set[str]:
-        """The nodes of which every bad run is explained by a suspected leaf that is not their own."""
+        """The nodes whose bad runs are all explained by a suspected leaf that is not their own."""
         suspected = self._diagnosis.leaves.nodes_of_suspected
         return {
             node
@@ -180,13 +180,13 @@ class NextRound:
                 self._try_path(path, met)
 
     def _runs_of(self, path: Path, met: set[str]) -> int:
-        """How many more runs a path needs; 0 if there are too few other nodes at its ends to convict it."""
+        """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
         missing = self._diagnosis.paths.runs_missing(path)
         others = [len({*self._evidence.fabric.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
         return missing if missing <= min(others, default=missing) else 0
 
     def _try_path_control(self, path: Path) -> None:
-        """An end of a bad link with a healthy node: if that is slow as well by now, the link is not to blame."""
+        """An end of a bad link with a healthy node: if this run is slow, too, by now, the link is not at fault."""
         for end, other in (path.ends, path.ends[::-1]):
             partner = self._partners.take_near(end, {end, other}, set()) if self._is_free(end) else None
             if partner is not None:
@@ -194,7 +194,7 @@ class NextRound:
                 return
 
     def _try_path(self, path: Path, met: set[str]) -> None:
-        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of these may be to blame."""
+        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of them may be at fault."""
         if path.of_leaves:
             found = (self._partners.take_at(leaf, met) for leaf in path.ends)
             nodes = tuple(node for node in found if node is not None)
@@ -214,7 +214,7 @@ class NextRound:
                         self._add((node,), AGAIN.format(node))
 
     def _add_controls(self) -> None:
-        """Healthy nodes that run alone beside suspects, so that it is known what a node alone should reach."""
+        """Healthy nodes that run alone beside suspects, to show the value that a node should reach alone."""
         if all(len(probe.members) > 1 for probe in self.probes):
             return
         for _ in range(self._evidence.thresholds.controls_missing):
@@ -245,7 +245,7 @@ class NextRound:
         return not self._diagnosis.abilities.alone or self._evidence.histories[node].times_alone > 0
 
     def _is_due_alone(self, node: str, among: int) -> bool:
-        """Whether its own run tells most about one of so many suspects. It tells nothing about slow rails."""
+        """Whether its own run tells most about one of the suspects `among`. It tells nothing about slow rails."""
         if self._has_run_alone(node) or self._diagnosis.nodes.slow_rails(node):
             return False
         return among > FEW or len(self._suspects[node]) > 1

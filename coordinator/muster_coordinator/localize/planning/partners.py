@@ -15,10 +15,10 @@ from muster_coordinator.model.probes import Site
 from muster_coordinator.normal.normality import liars_among
 
 REACH = 4
-"""Nodes so close to each other in topology order, which falls back on their names, usually share a leaf."""
+"""Distance in topology order within which nodes usually share a leaf. Without topology, names give the order."""
 
 MOST_NEAR = 3
-"""So many partners from a node's own leaf are enough; the first of them may be bad or absent."""
+"""This many partners from a node's own leaf are enough; the first of them may be bad or absent."""
 
 
 class PartnerPool:
@@ -102,7 +102,7 @@ class PartnerPool:
     def _take(
         self, pool: list[str], avoid: Set[str] = frozenset(), fits: Callable[[str], bool] = lambda _: True
     ) -> str | None:
-        while pool and pool[-1] not in self._free:  # later searches need not pass the nodes that are gone
+        while pool and pool[-1] not in self._free:  # so that later searches skip the nodes that are gone
             pool.pop()
         for node in reversed(pool):
             if node in self._free and node not in avoid and fits(node):

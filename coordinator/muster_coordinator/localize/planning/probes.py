@@ -1,4 +1,4 @@
-"""What strategies and follow-up share about the groups that they plan."""
+"""Functions that strategies and the follow-up share to plan groups."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -19,7 +19,7 @@ def in_rank_order(probes: Iterable[Probe], sites: Mapping[str, Site]) -> list[Pr
 
 
 def still_to_run(rounds: Iterable[Sequence[Probe]], runs: Iterable[GroupRun], absent: Set[str]) -> list[Probe]:
-    """What is left of the first of the fixed `rounds` that has not run in full; none if all have.
+    """The rest of the first of the fixed `rounds` that has not run in full; empty if all have.
 
     Groups with `absent` nodes are dropped. Members that are left alone by that are inconclusive, and the follow-up
     takes care of them. Takes time in proportion to all groups of the rounds.

@@ -1,8 +1,8 @@
-"""Whose bad runs count against a node or a path although nodes may lie: disjoint partners that were drawn at random.
+"""The bad runs that count against a node or a path although nodes may lie: disjoint partners drawn at random.
 
-The idea: only the node itself can cause what it shows alone. What it shows with a partner may be the partner's doing,
-even a crash of its own ranks. Liars cannot choose whom the coordinator draws, so several drawn partners are hardly ever
-all liars.
+The idea: only the node itself can cause a bad run alone. A bad run with a partner may be the partner's fault, even a
+crash of the node's own ranks. Liars cannot choose which nodes the coordinator draws, so several drawn partners are
+hardly ever all liars.
 
 Example: in a fleet of 256 nodes 12 may lie. Node a crashes beside b, c, d and e, which share no node and were drawn at
 random. That all four lie is too unlikely (see `significance`), so a is at fault. After three of them, one is missing.

@@ -1,4 +1,4 @@
-"""Which nodes are cleared: they have passed with others, and their unexplained bad runs do not look like their doing.
+"""The cleared nodes: they have passed with others, and did not obviously cause their unexplained bad runs.
 
 The idea: a good run with others shows that a node can do its work. Faults are mostly permanent, so that is enough. A
 liar, however, decides when it passes, so two patterns take the clearance away.
@@ -17,12 +17,12 @@ from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.model.probes import GroupRun
 
 LEAST_SPOILED = 3
-"""So many bad paths from one node to nodes that are bad with no other node are hardly a coincidence."""
+"""This many bad paths from one node to nodes that are bad with no other node are hardly a coincidence."""
 
 
 @dataclass(frozen=True)
 class Clearance:
-    """The nodes that are cleared, when those in `nodes` are convicted."""
+    """The cleared nodes if those in `nodes` are convicted."""
 
     nodes: NodeFaults
 
@@ -33,7 +33,7 @@ class Clearance:
 
     @cached_property
     def healthy(self) -> frozenset[str]:
-        """The cleared nodes that are not convicted either: a node that comes and goes passes now and then."""
+        """The cleared nodes that are not convicted: a node with an intermittent fault passes now and then."""
         return self.cleared - self.nodes.convicted.keys()
 
     @cached_property

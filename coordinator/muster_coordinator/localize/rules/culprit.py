@@ -1,4 +1,4 @@
-"""What can be at fault, and with what confidence."""
+"""The parts that can be at fault, and the confidence of a conviction."""
 
 import math
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from enum import StrEnum
 from muster_coordinator.model.probes import GroupRun
 
 SOFT_DOUBT, HARD_DOUBT = 0.5, 0.2
-"""What each bad run leaves of the doubt; the second if ranks crashed or a verdict was FAIL."""
+"""The doubt that remains after each bad run, as a factor; the second if ranks crashed or a verdict was FAIL."""
 
 
 class Part(StrEnum):
-    """What can be at fault. A path lies between leaves, a link between two nodes whose leaves are unknown."""
+    """The kinds of parts that can be at fault. A path lies between leaves, a link between nodes with unknown leaves."""
 
     NODE = "node"
     RAIL = "rail"

@@ -18,26 +18,28 @@ from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.model.probes import GroupRun
 
 LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
-"""A leaf is suspected if so many of its nodes, and this share of them, are suspects. Two suspects are mostly the two
-members of one bad pair."""
+"""A leaf is suspected if this many of its nodes, and this share of them, are suspects. Two suspects are mostly the two
+members of one bad pair.
+"""
 
 REPRESENTATIVES = 4
-"""The other nodes of a leaf, or of a machine type, wait while so many run for all. That so many healthy-looking links
-fail at once has no other likely cause."""
+"""The other nodes of a leaf, or of a machine type, wait while this many run for all. If this many links that look
+healthy fail at once, there is no other likely cause.
+"""
 
 
 @dataclass(frozen=True)
 class LeafFaults:
-    """The leaves that are suspected or at fault, when these nodes are cleared."""
+    """The leaves that are suspected or at fault if these nodes are cleared."""
 
     clearance: Clearance
 
     @cached_property
     def suspected(self) -> Mapping[str, tuple[str, ...]]:
-        """The leaves of which no node has passed and most are suspects, with the nodes that represent each.
+        """The leaves without a node that has passed, where most nodes are suspects; with the nodes that represent each.
 
-        Rule: nothing is suspected if only one leaf is known. Then no node is known to stand elsewhere, and a slow fleet
-        would look like a bad switch.
+        Rule: nothing is suspected if only one leaf is known. Then no node is known to be at another leaf, and a slow
+        fleet would look like a bad switch.
         """
         evidence = self.clearance.nodes.evidence
         if len(evidence.fabric.leaves) < 2:

@@ -29,7 +29,7 @@ FEW_SIDES = 5
 """If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them."""
 
 LEAST_ALIKE, SHARE_ALIKE = 2, 0.25
-"""So many nodes, and this share of all that fail with everyone, may stand behind one switch if they fail alike."""
+"""One switch may be the cause if this many nodes, and this share of all that fail with everyone, fail alike."""
 
 ALIKE = 1.25
 """Nodes behind one bad switch differ by noise only; a quarter is much noise."""
@@ -37,7 +37,7 @@ ALIKE = 1.25
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are at fault, beside these faults of paths."""
+    """The nodes whose link or rails are at fault, given these faults of paths."""
 
     clearance: Clearance
     paths: PathFaults
@@ -94,7 +94,7 @@ class LinkFaults:
 
     @cached_property
     def _failing_with_everyone(self) -> Mapping[str, list[GroupRun]]:
-        """The suspects that have never passed with others and failed with enough partners, with their bad runs."""
+        """The suspects that have never passed with others and have failed with enough partners, with their bad runs."""
         nodes = self.clearance.nodes
         return {
             node: runs
@@ -116,13 +116,13 @@ class LinkFaults:
         )
 
     def partners_needed(self, node: str) -> int:
-        """With how many partners a suspect must fail, but not more than there are.
+        """The number of partners with which a suspect must fail, but not more than exist.
 
         Rule: one more if its bad runs reached different bandwidths.
         Prevents: a4 reaches 0.3 with c4 and with b1, but 0.6 with a1. Two faults that met a4 by chance do that; one
         permanent fault does not.
-        Rule: one more if no other node is known to stand at its leaf and there are too many sides to try all.
-        Prevents: nobody has declared leaves, and the partners of a on two of six sides may be all behind one bad path.
+        Rule: one more if no other node is known to be at its leaf and there are too many sides to try all.
+        Prevents: nobody has declared leaves, and the partners of a on two of six sides may all be behind one bad path.
         """
         nodes = self.clearance.nodes
         unknown_place = not nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
@@ -158,15 +158,15 @@ class LinkFaults:
         return frozenset(self.clearance.nodes.evidence.sides.values())
 
     def _reached(self, node: str) -> float:
-        """What the bad runs of a node among healthy nodes reached; 0 if they broke."""
+        """The bandwidth of the bad runs of a node among healthy nodes; 0 if they broke."""
         runs = self.clearance.runs_with_healthy(node)
         return statistics.median((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
 
 
 def alike(reached: Mapping[str, float]) -> frozenset[str]:
-    """Of nodes that fail with everyone, those whose bad runs reached so much alike that one switch may be the cause.
+    """The nodes that fail with everyone and whose bad runs are so similar that one switch may be the cause.
 
-    `reached` is by node what its bad runs reached, 0 if they broke. Two may fail alike by chance. They stay
+    `reached` is the bandwidth of their bad runs by node, 0 if they broke. Two may fail alike by chance. They stay
     inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
     """
     found: set[str] = set()

@@ -1,9 +1,9 @@
 """Nodes that are at fault by themselves, and the bad runs that remain unexplained.
 
-The idea: some things only the node itself can cause. Such a node is convicted first; the runs that it explains then
-count against no other node.
+The idea: only the node itself can cause certain failures. Such a node is convicted first; the runs that it explains
+then count against no other node.
 
-Example: a-b is slow, a is slow alone too, b passes alone. a is convicted with two runs. a-b is explained by a, so b is
+Example: a-b is slow, a is slow alone, too, b passes alone. a is convicted with two runs. a-b is explained by a, so b is
 no suspect although it has a bad run.
 
 Takes time in proportion to the bad runs, times their members.
@@ -28,7 +28,7 @@ class NodeFaults:
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
-        """By node, what it is convicted of. One of three rules is enough."""
+        """The runs that convict each node. One of three rules is enough."""
         found = {}
         for node, history in self.evidence.histories.items():
             if not history.own_failures:
@@ -43,16 +43,16 @@ class NodeFaults:
         return found
 
     def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
-        """Rule: a node is at fault if it was bad alone and in another run too.
+        """Rule: a node is at fault if it was bad alone and in another run, too.
 
-        A verdict FAIL alone is enough by itself: it says what is broken. Slow or crashed alone is not.
-        Prevents: other work on the host takes a core during the one run that a4 has alone. a4 reaches 0.3 of normal,
-        and would be convicted by a single run.
+        A verdict FAIL alone is enough by itself: it says what is broken. Slow or crashed alone is not. Prevents: other
+        work on the host takes a core during the one run that a4 has alone. a4 reaches 0.3 of normal, and would be
+        convicted by a single run.
         """
         return self.evidence.histories[node].bad_alone and len(against) > 1
 
     def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
-        """Rule: a node is at fault if its ranks crashed beside so many drawn partners that these cannot all be liars.
+        """Rule: a node is at fault if its ranks crashed beside so many drawn partners that they cannot all be liars.
 
         Prevents: n0 crashes beside n1, and beside n1 again. Both crashes may be the work of n1, which sends nonsense.
         In a fleet of 16 nodes two different partners are enough, in one of 64 nodes four.

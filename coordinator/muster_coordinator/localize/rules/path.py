@@ -1,10 +1,10 @@
-"""Paths between leaves that are at fault, and links between two nodes where the leaves are unknown.
+"""Paths between leaves that are at fault, and links between two nodes if the leaves are unknown.
 
 The idea: if two nodes that are healthy with all others are bad together, something between them is bad.
 
 Example: in a fleet of 12 nodes at leaves a, b and c, a1-c1, a2-c2, a3-c3 and a4-c4 are slow, and each of these nodes
-passes with nodes of leaf b. The path a-c is convicted. One good run across it, a2-c1, and it is not: the four slow runs
-are then put down to something that comes and goes.
+passes with nodes of leaf b. The path a-c is convicted. A single good run across it, such as a2-c1, would clear it, and
+the four slow runs would count as an intermittent fault.
 
 Takes time in proportion to all runs, times the pairs of their members, and only if a run is unexplained.
 """
@@ -24,7 +24,7 @@ from muster_coordinator.model.probes import GroupRun
 
 @dataclass(frozen=True)
 class PathFaults:
-    """The paths and links that are at fault, when these nodes are cleared."""
+    """The paths and links that are at fault if these nodes are cleared."""
 
     clearance: Clearance
 
@@ -44,7 +44,7 @@ class PathFaults:
 
     @cached_property
     def unexplained(self) -> Mapping[Path, list[GroupRun]]:
-        """By path, the bad runs of pairs of cleared nodes that reach clearly more with others.
+        """The bad runs of pairs of cleared nodes that reach clearly more with others, by path.
 
         Rule: crashes do not count. A node sends nonsense and makes its partner crash; a path does neither.
         """

@@ -48,5 +48,5 @@ class Adaptive:
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
 
     def diagnose(self, runs: Sequence[GroupRun]) -> Diagnosis:
-        """What follows from the runs so far."""
+        """The diagnosis from the runs so far."""
         return Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)

@@ -1,17 +1,17 @@
-"""Halves of what is bad, until what is bad is small.
+"""The strategy bisect: cuts bad groups in halves until the bad group is small.
 
-The idea: nodes are cut in topology order into parts of eight at most, a rack or less, which run side by side. There
-must be several parts, since slow means slow in comparison; and with larger parts hardly any part would be healthy. A
-bad part is cut in halves, which run side by side as well. If both halves are healthy, the fault lies between them:
+The idea: nodes are cut in topology order into parts of at most eight, a rack or less, which run at the same time. There
+must be several parts, because slow means slow in comparison; and with larger parts hardly any part would be healthy. A
+bad part is cut in halves, which also run at the same time. If both halves are healthy, the fault lies between them:
 their halves meet crosswise, first each with one, then each with the other, down to a pair.
 
 Example: n3 of n0 to n7 is bad. Round 1: n0-n7 is slow. Round 2: n0-n3 is slow, n4-n7 passes. Round 3: n0-n1 passes,
-n2-n3 is slow. n2 and n3 are suspects, and the follow-up tells which of them it is. A part of eight takes four rounds, a
-part of n nodes about log2(n) + 1, each with O(n) node-runs.
+n2-n3 is slow. n2 and n3 are suspects, and the follow-up finds the faulty one. A part of eight takes four rounds, a part
+of n nodes about log2(n) + 1, each with O(n) node-runs.
 
 A node that is left alone is a suspect, and so is a node whose own ranks crashed; the others of its part then run
-without it. The follow-up tries suspects with healthy partners while the halving goes on. It also tries the paths from
-part to part, which halving does not.
+without it. The follow-up tries suspects with healthy partners while the bisection goes on. It also tries the paths from
+part to part, which bisection does not.
 
 A void run is repeated once, and its group is then halved as if it were bad. If a member becomes absent, a bad group
 must run again without it; a good group stays good.
@@ -27,11 +27,12 @@ from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, fol
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
 
 LARGEST_PART, LEAST_PARTS = 8, 4
-"""At one bad node in twenty, two of three parts of eight are healthy; a quarter is enough to see what is typical. With
-four parts, one may be bad, and in fleets of 16 nodes even two or three."""
+"""At one bad node in twenty, two of three parts of eight are healthy; a quarter is enough for a typical value. With
+four parts, one may be bad, and in fleets of 16 nodes even two or three.
+"""
 
 MOST_VOID = 2
-"""A group runs so often without a result."""
+"""Maximum number of runs of a group without a result."""
 
 PART = "part of the fleet, to compare with the other parts"
 HALF = "a larger group with these nodes was bad"
@@ -50,7 +51,7 @@ class Bisection:
 
     @property
     def max_rounds(self) -> int:
-        """For each size of a group one round, two for what lies between halves, and one to repeat a void run."""
+        """One round for each size of a group, two for faults between halves, and one to repeat a void run."""
         return 4 * LARGEST_PART.bit_length() + FOLLOW_UP_ROUNDS + self.passes - 1
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
@@ -69,7 +70,7 @@ class Bisection:
 
 
 class _Search:
-    """What is known about groups, for nodes that are neither `absent` nor crashed."""
+    """The state of groups, for nodes that are neither `absent` nor crashed."""
 
     def __init__(self, evidence: GroupEvidence, absent: frozenset[str]) -> None:
         self._evidence = evidence
@@ -79,7 +80,7 @@ class _Search:
             self._runs.setdefault(frozenset(run.members) - self._apart, []).append(run)
 
     def due(self, part: Nodes) -> list[Nodes]:
-        """The disjoint groups that run next to find what is bad in `part`."""
+        """The disjoint groups that run next to find the fault in `part`."""
         here = self._here(part)
         if len(here) < 2 or (bad := self._is_bad(part)) is False:
             return []
@@ -91,7 +92,7 @@ class _Search:
         return self._between(one, other) if self._is_healthy(one) and self._is_healthy(other) else []
 
     def _between(self, one: Nodes, other: Nodes) -> list[Nodes]:
-        """The groups that tell what is bad between two healthy parts; a pair is left to the follow-up."""
+        """The groups that find the fault between two healthy parts; the follow-up takes care of a pair."""
         if len(one) + len(other) <= 2:
             return []
         (a, b), (c, d) = _halves(one), _halves(other)
@@ -107,7 +108,7 @@ class _Search:
         return tuple(node for node in part if node not in self._apart)
 
     def _is_bad(self, part: Nodes) -> bool | None:
-        """By the last run of `part` that says so of all its nodes alike; None if there was none."""
+        """The result of the last run of `part` with a result for all its nodes; None if there was none."""
         void = 0
         for run in reversed(self._runs.get(frozenset(self._here(part)), ())):
             is_void = run.outcome is RunOutcome.VOID

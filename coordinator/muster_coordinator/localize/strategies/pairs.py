@@ -1,8 +1,8 @@
-"""Every node with one other, by a pairing of the operator's choice, then the follow-up.
+"""Every node with one other, by a pairing that the operator chooses, then the follow-up.
 
 The idea: most pairs of a usual fleet are healthy, and one run clears both nodes of a healthy pair. A bad pair leaves
-two suspects, which the follow-up tells apart. The pairing decides which nodes meet first: at random, within racks,
-across racks, or at random on each rail separately.
+two suspects, and the follow-up finds the faulty one. The pairing decides which nodes meet first: at random, within
+racks, across racks, or at random on each rail separately.
 
 Example: 8 nodes in racks r1 and r2, pairing intra_rack. Round 1: n0-n1, n2-n3 in r1, n4-n5, n6-n7 in r2. With three
 passes, each node meets all three others of its rack.
@@ -42,7 +42,7 @@ class Pairing(StrEnum):
 
 @dataclass(frozen=True)
 class Pairs:
-    """The strategy over `sites`, which are in topology order: so many `passes` of pairs by `pairing`."""
+    """The strategy over `sites`, which are in topology order, with this number of `passes` of pairs by `pairing`."""
 
     sites: Mapping[str, Site]
     abilities: CheckAbilities
@@ -78,7 +78,7 @@ def rail_by_rail(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]
 
 
 def within_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
-    """Nodes of one rack, with little between them that could be bad; a node left over meets the nearest one left."""
+    """Nodes of one rack, with few parts between them; a node without a partner meets the nearest one without."""
     found = [
         Probe(pair, WITHIN.format(rack))
         for rack, nodes in _racks(sites).items()
@@ -91,7 +91,7 @@ def within_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]
 
 
 def across_racks(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
-    """Nodes of one half of the racks meet those of the other half at random; of an odd number, one waits."""
+    """Nodes of one half of the racks meet those of the other half at random; an odd node waits."""
     rng = random.Random(seed)  # noqa: S311 - no secret depends on it
     racks = _racks(sites)
     ordered = [node for rack in rng.sample(sorted(racks, key=str), len(racks)) for node in racks[rack]]
@@ -131,5 +131,6 @@ PAIRINGS: Mapping[Pairing, Callable[[Mapping[str, Site], str, int], list[Probe]]
     Pairing.INTER_RACK: across_racks,
     Pairing.RAIL: rail_by_rail,
 }
-"""By pairing, what gives the pairs of one turn from the sites and a seed. In the next turn with the same seed, each
-node meets another one while there are any."""
+"""A function for each pairing that gives the pairs of one turn from the sites and a seed. In the next turn with the
+same seed, each node meets another one while there are any.
+"""

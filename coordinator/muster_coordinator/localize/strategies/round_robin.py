@@ -1,14 +1,14 @@
-"""Every node with every other one exactly once: each path between two nodes gets a run of its own.
+"""Every node with every other one exactly once, so that each path between two nodes gets its own run.
 
-The idea: the circle method. The nodes sit round a table in topology order, up one side and down the other, so
-neighbours sit opposite each other. Near neighbours meet first: there is little between them that could be bad, so a bad
-node shows before the long paths run. A sweep that runs out of rounds has tried every node with its neighbours and
-misses only the most distant pairs.
+The idea: the circle method. The nodes sit round a table in topology order, up one side and down the other, so that
+neighbours sit opposite each other. Near neighbours meet first: few parts lie between them, so a bad node shows before
+the long paths run. A sweep that runs out of rounds has tried every node with its neighbours and misses only the most
+distant pairs.
 
 Example: 4 nodes take 3 rounds: n0-n1 and n2-n3, then the pairs at distance two, then n0-n3.
 
-Of n nodes each is in n - 1 runs, n (n - 1) / 2 in all: the most thorough strategy and the most expensive one. The
-follow-up takes care of what is inconclusive then. Planning a round takes O(n) for each round that has run.
+Each of n nodes is in n - 1 runs, n (n - 1) / 2 in all: the most thorough strategy and the most expensive one. The
+follow-up takes care of nodes that are inconclusive then. Planning a round takes O(n) for each round that has run.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

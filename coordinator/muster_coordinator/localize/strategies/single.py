@@ -1,8 +1,8 @@
 """Each node by itself: for checks of one node.
 
 The idea: every node runs alone, once for each pass. A node that was slow without a verdict FAIL, or had no result, runs
-once more: chance passes then, and a fault is bad twice. No node is a partner of another, so nothing is said about
-links.
+once more: a random failure passes then, and a fault is bad twice. No node is a partner of another, so nothing is said
+about links.
 
 Example: 16 nodes, n3 is slow. Round 2 runs n3 again; slow twice, it is convicted. O(n) for each pass.
 """
@@ -21,14 +21,14 @@ AGAIN = "{} has neither passed nor certainly failed; it runs once more"
 
 @dataclass(frozen=True)
 class Single:
-    """The strategy over `sites`, with so many `passes` over all of them."""
+    """The strategy over `sites`, with this number of `passes` over all of them."""
 
     sites: Mapping[str, Site]
     passes: int = 1
 
     @property
     def max_rounds(self) -> int:
-        """The passes, and one round for the nodes that are inconclusive then."""
+        """The passes, and one round for the nodes that are still inconclusive."""
         return self.passes + 1
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:

@@ -1,4 +1,4 @@
-"""The strategies of a sweep by name, and what all of them can do."""
+"""The strategies of a sweep by name, and their common interface."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -14,18 +14,18 @@ from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Sit
 
 
 class RoundPlanner(Protocol):
-    """A strategy over the nodes of one sweep: a pure function from what groups have shown to what runs next."""
+    """A strategy over the nodes of one sweep: a pure function from the results of groups to the next groups."""
 
     @property
     def max_rounds(self) -> int:
-        """Maximum number of rounds of the sweep, whatever is inconclusive then."""
+        """Maximum number of rounds of the sweep, even if nodes are still inconclusive."""
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round, without `absent` nodes; none if nothing more can be learned."""
 
 
 class Strategy(StrEnum):
-    """How a sweep groups nodes; each strategy has a module of its own."""
+    """How a sweep groups nodes; each strategy has its own module."""
 
     SINGLE = "single"
     PAIRS = "pairs"
@@ -46,8 +46,8 @@ def planner_of(
 ) -> RoundPlanner:
     """The planner of a sweep over `sites`, which are in topology order.
 
-    `abilities` say what the check can measure. `seed` makes all draws, so a replay takes the same groups. Every node is
-    in at least `passes` runs; in a round robin it meets every other node anyway. `pairing` is for strategy pairs.
+    `abilities` are the check's. `seed` determines all draws, so a replay takes the same groups. Every node is in at
+    least `passes` runs; in a round robin it meets every other node anyway. `pairing` is for strategy pairs.
     """
     match strategy:
         case Strategy.SINGLE:

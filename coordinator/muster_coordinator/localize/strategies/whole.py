@@ -1,6 +1,6 @@
-"""All nodes in one group, as a training run over the whole fleet would have them.
+"""All nodes in one group, like a training run over the whole fleet.
 
-The idea: it tells in the shortest time whether the fleet as a whole is fit for work. If it is not, no node is
+The idea: it shows in the shortest time whether the fleet as a whole is fit for work. If it is not, no node is
 convicted, because a bad run makes suspects of all members alike. Example: 232 nodes, one pass, one group. O(n).
 """
 
@@ -25,6 +25,6 @@ class Whole:
         return self.passes
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
-        """All nodes that are present, while passes are left."""
+        """All nodes that are present, until all passes have run."""
         present = tuple(node for node in self.sites if node not in absent)
         return [Probe(present, ALL)] if len(runs) < self.passes and len(present) > 1 else []

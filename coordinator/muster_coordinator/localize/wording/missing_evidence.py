@@ -1,4 +1,4 @@
-"""What evidence is missing for each inconclusive node, and for each node behind a convicted leaf, in a sentence."""
+"""A sentence about the missing evidence for each inconclusive node, and for each node behind a convicted leaf."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -6,13 +6,13 @@ from itertools import islice
 from muster_coordinator.localize.diagnosis import Diagnosis
 
 MOST_NAMES = 3
-"""The other partners would do as well."""
+"""Maximum number of partners that a sentence names. The other partners would do as well."""
 
 NO_PARTNER = "with another node that passes; this sweep has found none"
 
 
 def missing_evidence(diagnosis: Diagnosis) -> Mapping[str, str]:
-    """By node, in topology order, what would settle it."""
+    """The evidence that each node lacks, in topology order."""
     nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive)
     return {node: _missing(diagnosis, node) for node in diagnosis.evidence.sites if node in nodes}
 
@@ -22,7 +22,7 @@ def _missing(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
-    """What a node lacks like others of its leaf or machine type; None if others do not share it."""
+    """The evidence that a node lacks like others of its leaf or machine type; None if others do not lack it."""
     site = diagnosis.evidence.sites[node]
     if node in diagnosis.leaves.behind:
         return f"it is behind leaf {site.leaf}, which is at fault: sweep it again after the repair"
@@ -47,7 +47,7 @@ def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _company(diagnosis: Diagnosis, node: str) -> str:
-    """Alone, or with which partners a node should run."""
+    """Alone, or the partners with which a node should run."""
     if diagnosis.evidence.thresholds.only_alone and diagnosis.evidence.runs:
         return "alone"
     partners = [*islice(_partners(diagnosis, node), MOST_NAMES)]
@@ -55,7 +55,7 @@ def _company(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
-    """How many more bad runs with partners would convict it."""
+    """The number of further bad runs with partners that would convict it."""
     missing = max(diagnosis.links.partners_missing(node), 1)
     times = "one more run" if missing == 1 else f"{missing} more runs, each"
     return f"it needs at least {times} {_company(diagnosis, node)}"

@@ -1,4 +1,4 @@
-"""What a diagnosis adds to the record of a sweep."""
+"""The part of a sweep's record that comes from the diagnosis."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, Fai
 class DiagnosisReport:
     """The convicted parts, the cleared nodes and the suspects of a sweep.
 
-    `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, what would settle it.
-    `why_slow` says by group why it counts as slow. `observations` are sentences about everything else.
+    `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, which evidence it
+    lacks. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else.
     """
 
     failed_nodes: tuple[FailedNode, ...]

@@ -22,7 +22,9 @@ SLOW_DIRECTION = {
 }
 
 OFTEN_LAST = 0.8
-"""In a group of two, chance makes it a half; over the twenty rounds of a run it gets here once in two hundred."""
+"""Share of rounds from which it is conspicuous that a node came last. In a group of two it is a half at random; over
+the twenty rounds of a run, it gets here once in two hundred.
+"""
 
 SLOWER = 1.5
 """Healthy nodes of one kind differ by a few per cent, and by a fifth if other work runs on their hosts."""
@@ -30,7 +32,7 @@ SLOWER = 1.5
 
 @dataclass(frozen=True)
 class Sentences:
-    """Says what follows from runs of `check`, whose objectives are values of `metric`."""
+    """Sentences about runs of `check`, whose objectives are values of `metric`."""
 
     diagnosis: Diagnosis
     check: str
@@ -75,7 +77,7 @@ class Sentences:
         return f"{quantity(self.metric)} {self._amount(run.objective)} is slow: {self._typical(run)}"
 
     def observations(self) -> Iterable[str]:
-        """Sentences about bad runs of unknown cause, and about what a convicted leaf hides."""
+        """Sentences about bad runs of unknown cause, and about nodes that a convicted leaf hides."""
         diagnosis, evidence = self.diagnosis, self.diagnosis.evidence
         for path, runs in diagnosis.paths.unexplained.items():
             for run in () if path in diagnosis.paths.convicted else runs:
@@ -97,7 +99,7 @@ class Sentences:
         return f"{self.check}.{'slow' if culprit.slow else 'failed'}"
 
     def _reasons(self, culprit: Culprit) -> tuple[str, ...]:
-        """What kind of fault it is, and a sentence for each run that is evidence against the culprit."""
+        """The kind of fault, and a sentence for each run that is evidence against the culprit."""
         of_node = culprit.of if culprit.part in OF_NODE else ()
         return (*self._kind(culprit), *(self._run(run, *of_node) for run in culprit.runs))
 
@@ -113,7 +115,7 @@ class Sentences:
             yield "it is intermittent: other runs were good"
 
     def _run(self, run: GroupRun, of: str | None = None) -> str:
-        """What a run reached, as seen from one of its nodes, or between its nodes."""
+        """The result of a run for one of its nodes, or between its nodes."""
         company = self._company(run, of)
         if not self.diagnosis.evidence.thresholds.is_slow(run):
             return f"{company}: {run.detail}"
@@ -161,7 +163,7 @@ def hint_words(hints: Hints) -> Iterable[str]:
 
 
 def quantity(metric: str | None) -> str:
-    """What a metric measures."""
+    """The name of the quantity that a metric measures."""
     return (metric or "objective").removesuffix("_gbps")
 
 

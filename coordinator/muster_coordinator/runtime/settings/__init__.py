@@ -1,1 +1,1 @@
-"""Reads what the settings name (policy, timetable, topology, tests), and refuses it if it cannot work."""
+"""Reads the policy, timetable, topology and tests of the settings, and refuses those that cannot work."""

@@ -8,7 +8,7 @@ from muster.quarantine_settings import AcceptanceTest, QuarantineSettings, Retur
 
 
 def require_tests(rules: QuarantineSettings, checks: Mapping[str, AnyCheck] | None) -> None:
-    """Refuses tests that no node could ever pass; SettingsError lists all problems.
+    """Raises SettingsError, with all problems, for tests that no node could ever pass.
 
     `checks` are all installed checks by name. If they are unknown (None), the tests may name any check.
     """

@@ -1,4 +1,4 @@
-"""Which findings there can be, so that a policy which names others is refused."""
+"""The findings that can exist, so that a policy which names others is refused."""
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -28,34 +28,34 @@ _OF_ANY_RUN = (
     "run.timeout",
     "run.unkillable",
 )
-"""What agents find about runs of any check."""
+"""The findings of agents about runs of any check."""
 
 _OF_NO_CHECK = {"agent": tuple(Misconduct), "node": ("node.lost",), PLUGINS_LOADED: ("plugins.failed",)}
-"""What is found without a check, by what stands in the place of its name."""
+"""The findings without a check, by the word in place of the check's name."""
 
 
-class Known(NamedTuple):
-    """A finding that there can be, and the least proof that it can come with."""
+class KnownFinding(NamedTuple):
+    """A finding that can exist, and the weakest proof that it can come with."""
 
     check: str
     code: str
     proof: Proof
 
 
-def known_findings(checks: Mapping[str, AnyCheck]) -> frozenset[Known]:
-    """All that there can be where these are all checks; the code of a check that tells none of its own is a pattern."""
-    found = {Known(check, code, Proof.ONCE) for check, codes in _OF_NO_CHECK.items() for code in codes}
+def known_findings(checks: Mapping[str, AnyCheck]) -> frozenset[KnownFinding]:
+    """All findings that can exist with these checks; a pattern for a check that does not list its codes."""
+    found = {KnownFinding(check, code, Proof.ONCE) for check, codes in _OF_NO_CHECK.items() for code in codes}
     for check in checks.values():
         own = (*(check.finds or (f"{check.name}.*",)), *_OF_ANY_RUN)
         convicted = (f"{check.name}.slow", f"{check.name}.failed")
-        found |= {Known(check.name, code, Proof.ONCE) for code in own}
-        found |= {Known(check.name, code, Proof.LOCALISED) for code in convicted}
-        found |= {Known(check.name, code, Proof.COMPARED) for code in COMPARED}
+        found |= {KnownFinding(check.name, code, Proof.ONCE) for code in own}
+        found |= {KnownFinding(check.name, code, Proof.LOCALISED) for code in convicted}
+        found |= {KnownFinding(check.name, code, Proof.COMPARED) for code in COMPARED}
     return frozenset(found)
 
 
-def with_named(known: frozenset[Known], patterns: Iterable[str]) -> frozenset[Known]:
-    """`known` and those of `patterns` that a check may find which does not tell its codes."""
+def with_named(known: frozenset[KnownFinding], patterns: Iterable[str]) -> frozenset[KnownFinding]:
+    """`known`, and the findings of `patterns` that a check without listed codes may find."""
     open_ended = [each for each in known if "*" in each.code]
     return known | {
         each._replace(code=pattern) for pattern in patterns for each in open_ended if fnmatchcase(pattern, each.code)

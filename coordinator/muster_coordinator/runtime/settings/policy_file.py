@@ -1,6 +1,7 @@
-"""Reads the policy: the rows that come with muster, and the operator's in the same shape.
+"""Reads the policy: the rows that come with muster, and the operator's rows in the same form.
 
-The operator's go before the shipped ones, of which `without = ["row"]` switches some off and `replace = true` all.
+The operator's rows come before the shipped ones. `without = ["row"]` switches off some shipped rows, and `replace =
+true` all of them.
 """
 
 import tomllib
@@ -19,13 +20,13 @@ from muster.toml import shipped_table
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.contradictions import pointless_rows
-from muster_coordinator.runtime.settings.known_findings import Known, with_named
+from muster_coordinator.runtime.settings.known_findings import KnownFinding, with_named
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class _File(Section):
-    """A file as it is written; its rows are read one by one, so that each error names its row."""
+    """A policy file. Its rows are validated one by one, so that each error names its row."""
 
     replace: bool = False
     without: tuple[str, ...] = ()
@@ -46,11 +47,11 @@ def shipped_rows() -> tuple[Row, ...]:
 
 
 def read_policy(
-    path: Path | None, known: frozenset[Known] | None = None, *, named_by: str = "quarantine.policy_file"
+    path: Path | None, known: frozenset[KnownFinding] | None = None, *, named_by: str = "quarantine.policy_file"
 ) -> Policy:
-    """The policy in effect with the operator's file at `path`; SettingsError tells of all that is wrong in it.
+    """The policy in effect with the operator's file at `path`. Raises SettingsError with everything that is wrong.
 
-    `known` are the findings that there can be; None where not all checks are known, and then any may be named.
+    `known` are the findings that can exist; None if not all checks are known, and then the file may name any finding.
     `named_by` is the setting or option that names the file.
     """
     if path is None:

@@ -22,7 +22,7 @@ SOME_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _VALID = {
     "minute": "0 to 59",
     "hour": "0 to 23",
-    "day-of-month": "1 to 31, as far as the month has them",
+    "day-of-month": "1 to 31, if the month has that day",
     "month": "1 to 12 or JAN to DEC",
     "day-of-week": "0 to 7 or SUN to SAT",
 }
@@ -30,7 +30,7 @@ _VALID = {
 
 
 def timetable_of(settings: Settings) -> Timetable:
-    """The timetable of the settings; SettingsError says what is wrong with it."""
+    """The timetable of the settings. Raises SettingsError if it is wrong."""
     schedules = [_schedule(settings.fleet, name, wanted) for name, wanted in settings.sweeps.schedules.items()]
     enabled = (schedule for schedule in schedules if settings.sweeps.schedules[schedule.name].enabled)
     wanted = settings.sweeps.new_nodes
@@ -75,7 +75,7 @@ def read_cron(expression: str, zone: str, key: str) -> Cron:
         field = str(error).removeprefix("Bad ")
         valid = f"valid are {_VALID[field]}, and of these lists 1,2, ranges 1-5 and steps */5"
         raise SettingsError(f"setting '{key}.cron': cannot read the {field}: {valid} (got {expression!r})") from None
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # the latter for a directory of zones
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):  # OSError for a directory of zones
         problem = unknown("time zone", zone, zoneinfo.available_timezones())
         raise SettingsError(f"setting '{key}.timezone': {problem}") from None
     if math.isinf(due):

@@ -1,4 +1,4 @@
-"""The topology file, in which the operator places nodes. It goes before what nodes report about themselves."""
+"""The topology file with the operator's positions of nodes. They override what nodes report about themselves."""
 
 from pathlib import Path
 
@@ -12,15 +12,15 @@ _SLURM_SUFFIX = ".conf"
 """A file with this ending is Slurm's topology.conf; any other is TOML."""
 
 _SHOWN = 20
-"""Problems that one message lists: a slip in a range can make thousands."""
+"""Maximum number of problems in one message: a typing error in a range can cause thousands."""
 
 
 def read_topology(path: Path | None) -> dict[str, Topology]:
-    """By node, its position in the file at `path`; empty without a file. SettingsError says what is wrong in it."""
+    """The position of each node in the file at `path`; empty without a file. Raises SettingsError if it is wrong."""
     if path is None:
         return {}
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark of their own
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark at the beginning of a file
     except OSError as error:
         raise SettingsError(f"topology_file: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -29,7 +29,7 @@ def read_topology(path: Path | None) -> dict[str, Topology]:
 
 
 def parse_topology(text: str, path: Path) -> dict[str, Topology]:
-    """By node, its position in the text of the file at `path`; SettingsError says what is wrong in it."""
+    """The position of each node in the text of the file at `path`. Raises SettingsError if it is wrong."""
     statements, problems = (parse_slurm if path.suffix == _SLURM_SUFFIX else parse_tables)(text)
     found, disputes = places(statements)
     problems += disputes

@@ -1,1 +1,1 @@
-"""The database's schema, one revision per change; `store` brings a database up to the newest when it opens it."""
+"""The database's schema, one revision per change; `store` upgrades a database to the newest when it opens it."""

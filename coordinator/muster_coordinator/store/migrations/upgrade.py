@@ -1,4 +1,4 @@
-"""Brings a database up to this program's schema."""
+"""Upgrades a database to this program's schema."""
 
 from alembic import command
 from alembic.config import Config
@@ -10,7 +10,7 @@ from muster.errors import Unavailable
 
 
 def upgrade(connection: Connection) -> None:
-    """Applies every revision that the database lacks; Unavailable when it has one that this program does not know."""
+    """Applies every revision that the database lacks. Raises Unavailable if this program does not know its revision."""
     config = Config()
     config.set_main_option("script_location", "muster_coordinator.store:migrations")
     config.set_main_option("path_separator", "os")

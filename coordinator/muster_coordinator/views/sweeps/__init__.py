@@ -1,1 +1,1 @@
-"""What people read about a sweep: progress, result, explanation and exports. Pure functions of its record."""
+"""Texts about a sweep: progress, result, explanation and exports. Pure functions of its record."""

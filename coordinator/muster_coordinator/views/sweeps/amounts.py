@@ -27,9 +27,9 @@ class Amounts:
 
 
 def amounts_of(record: SweepRecord) -> Amounts:
-    """The amounts of a complete record: what is typical comes from the same runs and bounds as the sweep's judgement.
+    """The amounts of a complete record: typical values have the same runs and bounds as in the sweep's judgement.
 
-    Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares nobody alone
+    Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares no node alone
     yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
     """
     groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)

@@ -1,4 +1,4 @@
-"""The explanation of what a sweep concluded about one node, as the API serves it."""
+"""The explanation of a sweep's conclusion about one node, as the API serves it."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from muster.model import Data, Verdict
 
 
 class SweepStanding(StrEnum):
-    """What a sweep concluded about a node. BEHIND: its leaf is faulty and hides it. OPEN: the sweep still runs."""
+    """The conclusion of a sweep about a node. BEHIND: its leaf is faulty and hides it. OPEN: the sweep still runs."""
 
     CONVICTED = "convicted"
     CLEARED = "cleared"
@@ -18,7 +18,7 @@ class SweepStanding(StrEnum):
 class ExplainedGroup(Data):
     """A group of the node with the `others`, and sentences about it (`told`).
 
-    `objective` is what the group reached, `typical` what healthy groups of this sweep reach, in the same unit.
+    `objective` is the value of the group, `typical` the value of healthy groups of this sweep, in the same unit.
     """
 
     id: str
@@ -39,7 +39,7 @@ class ExplainedRound(Data):
 
 
 class Explanation(Data):
-    """What a sweep concluded about a node, and why, round by round.
+    """The conclusion of a sweep about a node, and why, round by round.
 
     `against` is the evidence against the node or its connections. `excluded` are other explanations, each with the run
     that excludes it. `confidence` is between 0 and 1, only for a convicted node. `notes` are those about the node.

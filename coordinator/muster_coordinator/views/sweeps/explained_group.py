@@ -58,7 +58,7 @@ def _outcome(group: GroupRecord, amounts: Amounts) -> Iterator[str]:
     if group.ending in _ENDINGS:
         yield _ENDINGS[group.ending] + (", and was formed again" if group.formed_again else "")
     yield from blame_lines(group.blamed)
-    if group.objective is not None and not group.slow:  # the reason for slow has the amounts too
+    if group.objective is not None and not group.slow:  # the reason for slow contains the amounts, too
         yield f"reached {amounts.words(group.objective)}, {_compared(group, amounts)}"
     yield f"verdict {group.verdict}" + (f": {group.slow}" if group.slow else "")
 
@@ -72,7 +72,7 @@ def _compared(group: GroupRecord, amounts: Amounts) -> str:
 
 
 def _own(place: MemberRecord) -> Iterator[str]:
-    """What the ranks of the node measured and found."""
+    """The measurements and findings of the node's ranks."""
     if place.verdict is not None:
         yield f"{place.node} reported {place.verdict}"
     measured = dict.fromkeys(name for rank in place.measured for name in rank)

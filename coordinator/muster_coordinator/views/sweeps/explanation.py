@@ -1,4 +1,4 @@
-"""Explains what a sweep concluded about one node, and which other explanations its runs exclude."""
+"""Explains a sweep's conclusion about one node, and the other explanations that its runs exclude."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ from muster_coordinator.views.sweeps.node_in_sweep import CaseFile
 
 
 def explain(record: SweepRecord, node: str, places: Mapping[str, Topology]) -> Explanation:
-    """Explains what the complete `record` says about `node`; Refused when the node is not in the sweep.
+    """The explanation of `node` from the complete `record`. Raises Refused if the node is not in the sweep.
 
     `places` are the known positions of nodes.
     """

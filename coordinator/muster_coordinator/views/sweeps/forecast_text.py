@@ -1,4 +1,4 @@
-"""A forecast as text: what a sweep would do and cost."""
+"""A forecast as text: the groups and cost of a sweep."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -7,7 +7,7 @@ from muster_coordinator.sweeps.forecast import Cost, Forecast, ForecastGroup
 from muster_coordinator.views.sweeps.naming import by_value, count, indented, names
 
 MOST_GROUPS = 20
-"""Groups that are listed. Further groups are only counted; the JSON has them all."""
+"""Maximum number of groups that are listed. Further groups are only counted; the JSON has them all."""
 
 
 def forecast_text(forecast: Forecast) -> str:

@@ -1,4 +1,4 @@
-"""What all reports share: names of nodes and of the parts that failed, counts, indented lines, who is blamed."""
+"""Phrases that all reports share: names of nodes and of failed parts, counts, indented lines, blamed members."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,7 +7,7 @@ from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.sweep_records import Blame, FailedFabric, FailedNode
 
 MOST_NAMES = 8
-"""Names in one line. Further names are only counted: a group may have hundreds of members."""
+"""Maximum number of names in one line. Further names are only counted: a group may have hundreds of members."""
 
 _DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
 
@@ -15,13 +15,13 @@ _DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
 def names(nodes: Iterable[str], separator: str = ", ") -> str:
     """The names in order. Of many, the last ones are only counted."""
     every = tuple(nodes)
-    if len(every) <= MOST_NAMES + 1:  # counting a single one would not be shorter
+    if len(every) <= MOST_NAMES + 1:  # a count of one name would not be shorter than the name
         return separator.join(every)
     return f"{separator.join(every[:MOST_NAMES])} and {len(every) - MOST_NAMES} others"
 
 
 def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
-    """By sentence, the names with this sentence, in order."""
+    """The names with each sentence, in order."""
     found: dict[str, list[str]] = {}
     for name, what in said.items():
         found.setdefault(what, []).append(name)

@@ -1,4 +1,4 @@
-"""What the record of a sweep says about one node: its runs, and the faulty parts that it depends on."""
+"""The runs of one node in the record of a sweep, and the faulty parts that it depends on."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class CaseFile:
-    """All that the complete `record` says about `node`. `places` are the positions of nodes."""
+    """Everything in the complete `record` about `node`. `places` are the positions of nodes."""
 
     record: SweepRecord
     node: str
@@ -65,7 +65,7 @@ class CaseFile:
 
     @cached_property
     def proofs(self) -> Mapping[str, RunInRound]:
-        """By node, the first run with others that it passed without this node."""
+        """For each node, the first run with others that it passed without this node."""
         found: dict[str, RunInRound] = {}
         for run in runs_of(self.record):
             if run.passed and self.node not in run.group.members and len(run.group.members) > 1:
@@ -74,7 +74,7 @@ class CaseFile:
         return found
 
     def culprits(self, run: RunInRound) -> Iterator[str]:
-        """What explains a bad run: nodes whose ranks crashed, or the faulty parts that the run used."""
+        """The explanation of a bad run: nodes whose ranks crashed, or the faulty parts that the run used."""
         members = frozenset(run.group.members)
         if run.charged < members:
             yield from (node for node in run.group.members if node in run.charged)
@@ -86,7 +86,7 @@ class CaseFile:
         yield from (fabric(part) for part in self.record.failed_fabric if leaves >= Counter(part.leaves))
 
     def how(self, run: RunInRound, node: str) -> str:
-        """A run of `node` in words: with which others, what it reached, and in which round."""
+        """A run of `node` in words: the other members, the result, and the round."""
         others = run.others(node)
         company = f"with {names(others)}" if others else "alone"
         reached = "" if run.group.objective is None else f" at {self.amounts.words(run.group.objective)}"

@@ -35,7 +35,7 @@ def _failed(sweep: SweepRecord) -> Iterator[str]:
 
 
 def _open(sweep: SweepRecord) -> Iterator[str]:
-    """The suspects, the inconclusive nodes by what would settle them, and other notes."""
+    """The suspects, the inconclusive nodes by missing evidence, and other notes."""
     if sweep.suspects:
         yield f"suspects: {', '.join(sweep.suspects)}"
     why = dict.fromkeys(sweep.inconclusive, "")

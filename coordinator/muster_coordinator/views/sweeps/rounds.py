@@ -6,7 +6,7 @@ from muster_coordinator.views.sweeps.naming import blame_lines, indented, names
 
 
 def sweep_rounds(sweep: SweepRecord) -> str:
-    """Every group of every round, and what each round has changed about the judgement."""
+    """Every group of every round, and the changes of the diagnosis by each round."""
     lines = []
     for stage in sweep.rounds:
         lines += [
@@ -19,7 +19,7 @@ def sweep_rounds(sweep: SweepRecord) -> str:
 
 
 def group_line(group: GroupRecord, metric: str | None) -> str:
-    """One line: the members in rank order, what came of them, and the value of `metric`, which they are compared by."""
+    """One line: the members in rank order, the outcome, and the value of `metric`, which they are compared by."""
     outcome = group.verdict or group.state
     ending = "" if group.ending in (None, Ending.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
     objective = "" if group.objective is None else " " + with_unit(f"{group.objective:.4g}", metric)

@@ -18,7 +18,7 @@ class RunInRound(NamedTuple):
 
     @property
     def outcome(self) -> RunOutcome:
-        """What the group showed; VOID if it was interrupted or formed again."""
+        """The outcome of the group; VOID if it was interrupted or formed again."""
         if not self.group.is_evidence:
             return RunOutcome.VOID
         return RunOutcome.BAD if self.group.verdict is Verdict.FAIL else group_run_of(self.group).outcome

@@ -1,1 +1,1 @@
-"""The check `collective`, and what `nccl_tests` shares with it."""
+"""The check `collective`, and the code that `nccl_tests` shares with it."""

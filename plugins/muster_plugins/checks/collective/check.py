@@ -1,7 +1,8 @@
-"""The check `collective`: all ranks of a group exchange messages; every element is checked, bandwidth is measured.
+"""The check `collective`: all ranks of a group exchange messages; it checks every element and measures bandwidth.
 
 busbw is algbw times a factor of the collective, and algbw is size / time, as nccl-tests define them, with GB = 1e9
-bytes. The ranks tell each other their hosts and what NCCL logged, so that a result says what was measured.
+bytes. The ranks exchange their hosts and their NCCL logs, so that a result says which hardware and transport it
+measured.
 """
 
 import os
@@ -16,7 +17,7 @@ from muster.model import Json
 from muster_plugins.checks.collective import retransmits, table
 from muster_plugins.checks.collective.direction import send_one_way
 from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.checks.collective.measurement import Told, run_sizes, tell
+from muster_plugins.checks.collective.measurement import GroupResults, exchange_results, run_sizes
 from muster_plugins.checks.collective.operations import OPERATIONS
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import everyone
@@ -42,7 +43,7 @@ _DEFAULT_BYTES = {"cuda": 1 << 30, "cpu": 16 << 20}
 
 _FINDS = {
     "too_large": "a message does not fit into the memory of a device; nothing was measured",
-    "no_rails": "not measured by rail: the group is one node, or its nodes differ in their number of ranks",
+    "no_rails": "not measured by rail: the group has one node, or its nodes have different numbers of ranks",
     "same_host": "nodes of the group share a host: the network between hosts was not measured",
 }
 
@@ -51,7 +52,7 @@ class CollectiveSettings(NcclSettings):
     """The table `[plugins.collective]`."""
 
     peak_gbps: float | None = Field(
-        None, gt=0, description="Bus bandwidth that efficiency is measured against; unset: what has been published"
+        None, gt=0, description="Reference bus bandwidth for the efficiency; unset: the published value"
     )
 
 
@@ -59,14 +60,14 @@ class GroupParams(CollectiveParams):
     """Parameters of a run over a group."""
 
     timeout_s: float = Field(30.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
-    device: Choice = Field("auto", description="cpu: gloo on the CPU on purpose")
+    device: Choice = Field("auto", description="cpu: use gloo on the CPU even on a node with GPUs")
     by_rail: bool = Field(
-        False, description="true: afterwards also the ranks with the same local rank by themselves, rail by rail"
+        False, description="true: afterwards also measure each rail (the ranks with the same local rank) by itself"
     )
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Wrong elements and the wrong transport are errors; speed and what was sent again have references."""
+    """Wrong elements and the wrong transport are errors; speed and retransmissions are judged against references."""
     return [
         *judge_results(NAME, measurement, references),
         *retransmits.judge_resent(NAME, measurement, references),
@@ -77,7 +78,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 def _judge_hosts(facts: Json) -> list[Finding]:
     """Nodes that share a host say nothing about the network between hosts.
 
-    With simulated devices that is meant. With gloo it is only told, because no reference judges its bandwidth.
+    With simulated devices this is intended. With gloo it is only a note, because no reference judges gloo's bandwidth.
     """
     shared = facts.get("same_host")
     if not isinstance(shared, list) or not shared or facts["simulated"]:
@@ -102,7 +103,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
     return [
         Check(
             name=NAME,
-            summary="A collective over all devices of a group: bandwidth, latency, and that every element is right",
+            summary="A collective over all devices of a group: bandwidth, latency, and whether every element is right",
             scope=Scope.GROUP,
             params=GroupParams,
             measure=partial(measure, config.plugin(NAME, CollectiveSettings), config.settings.agent.machine_type),
@@ -123,14 +124,14 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
 def measure(
     settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
 ) -> Measurement:
-    """Bandwidth and latency as this rank saw them, as medians of its rounds; nothing where they cannot be measured."""
+    """Bandwidth and latency as this rank saw them, as medians of its rounds; no metrics if it cannot measure them."""
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
     known = facts(context, found, params.device) | {"machine_type": machine_type}
-    if known["missing"]:  # the group would be measured on the wrong hardware
+    if known["missing"]:  # otherwise the group would measure the wrong hardware
         return Measurement(facts=known)
-    # A look at the memory of the others would take some of it.
+    # Reading the memory of the other devices would itself take some of it.
     own = place_of_rank(found, int(os.environ.get("LOCAL_RANK", "0")))
     try:
         _must_fit(params, own, sharing=len(found) if own.backend == "cpu" else 1)
@@ -138,20 +139,20 @@ def measure(
         return reason.measurement(known)
     meeting = context.rendezvous()
     if params.collective == "sendrecv" and meeting.world_size == 1:
-        raise Skip("sendrecv needs somebody to send to: a group of at least two ranks")
+        raise Skip("sendrecv needs a rank to send to: use a group of at least two ranks")
     os.environ.update(_environment(settings, params, context))
     place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         try:
             return _measure_group(settings, params, context, place, group, known=known)
-        except Unmeasured as reason:  # which all ranks find, and so leave the group as usual
+        except Unmeasured as reason:  # All ranks get the same error and so leave the group in the usual way.
             return reason.measurement(known)
 
 
 def _measure_group(
     settings: CollectiveSettings, params: GroupParams, context: Context, place: Place, group: RankGroup, *, known: Json
 ) -> Measurement:
-    """What this rank saw of the group, and what the ranks told each other; `known` are facts about this node."""
+    """The results of this rank, with what all ranks exchanged; `known` are facts about this node."""
     if group.backend == "gloo":
         place = replace(place, torch_name="cpu")
     before = retransmits.look()
@@ -163,25 +164,25 @@ def _measure_group(
     sent = send_one_way(group, sizes[-1], place)
     seen.add_wrong(apart.wrong + sent.wrong)
     transports = transport.connections(context.scratch)
-    told = tell(group, seen, transports)
-    again = retransmits.sent_again(before, group, told.transports)
+    results = exchange_results(group, seen, transports)
+    again = retransmits.sent_again(before, group, results.transports)
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
-    known |= transport.facts(_expected(settings, params), transports, told.transports)
+    known |= transport.facts(_expected(settings, params), transports, results.transports)
     known |= {
         "peers": [*group.others],
-        "arrived_last": list(told.latest(group.nodes)),
+        "arrived_last": list(results.latest(group.nodes)),
         "environment": dict(shown(os.environ)),
     }
     peak = settings.peak_gbps or table.expected_peak(known)
     if group.rank == 0:
-        known |= _outputs(params, seen.rows, told, peak)
+        known |= _outputs(params, seen.rows, results, peak)
     metrics = table.metrics(seen.rows, len(group.nodes), peak) | seen.times()
     return Measurement(metrics=metrics | apart.metrics | sent.metrics | again.metrics, facts=known)
 
 
 def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:
-    """Unmeasured says what would fit. Asked before the others wait; `sharing` ranks take the same memory."""
+    """Raises Unmeasured with the size that would fit, before the others wait; `sharing` ranks use the same memory."""
     size = params.sizes(_DEFAULT_BYTES[place.backend])[-1]
     fits = OPERATIONS[params.collective].most_bytes(free_bytes(place) // sharing, place.backend)
     if size > fits:
@@ -195,7 +196,7 @@ def _must_fit(params: GroupParams, place: Place, sharing: int) -> None:
 
 
 def _environment(settings: CollectiveSettings, params: GroupParams, context: Context) -> dict[str, str]:
-    interface = os.environ.get("GLOO_SOCKET_IFNAME")  # the agent sets it to the one that leads to rank 0
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")  # The agent sets the network interface that leads to rank 0.
     values = environment_for(params.profile or settings.profile, settings, interface)
     return values | transport.logging_to(context.scratch)
 
@@ -204,9 +205,9 @@ def _expected(settings: CollectiveSettings, params: GroupParams) -> str | None:
     return params.expect_transport or profiles()[params.profile or settings.profile].transport
 
 
-def _outputs(params: GroupParams, rows: list[SizeRow], told: Told, peak: float | None) -> Json:
-    """The results in the two forms of nccl-tests; what is wrong counts over all ranks, times are this rank's."""
-    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, told.wrong, strict=True)]
+def _outputs(params: GroupParams, rows: list[SizeRow], results: GroupResults, peak: float | None) -> Json:
+    """The results in both formats of nccl-tests. Wrong elements are those of all ranks, times are this rank's."""
+    rows = [replace(row, wrong=wrong) for row, wrong in zip(rows, results.wrong, strict=True)]
     config: Json = {
         "nthreads": 1,
         "ngpus": 1,

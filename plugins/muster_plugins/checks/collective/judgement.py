@@ -1,4 +1,4 @@
-"""Judges the results of collectives, whoever measured them: pure, with codes that begin with the check's name."""
+"""Judges the results of collectives for every check that measures them. Pure; the codes begin with the check's name."""
 
 from collections.abc import Mapping
 
@@ -8,20 +8,20 @@ from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.unmeasured import unmeasured_finding
 
 FINDS = {
-    "devices_missing": "fewer devices than there should be; nothing was measured",
+    "devices_missing": "fewer devices than expected; nothing was measured",
     "not_asked": NOT_ASKED,
-    "wrong_elements": "elements of a result are not what the collective must give: a device or link corrupts data",
+    "wrong_elements": "wrong elements in the result of a collective: a device or link corrupts data",
     "slow": "bus bandwidth of large messages is below its reference",
     "latency": "a small message takes longer than its reference",
 } | transport.FINDS
-"""What the findings mean, by the part of their code behind the check's name."""
+"""What each finding means, by the part of its code after the check's name."""
 
 JUDGED = ("busbw_gbps", "latency_us")
-"""The metrics that references are meant to judge."""
+"""The metrics that references may judge."""
 
 
 def judge_results(check: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Why nothing was measured; or wrong elements, the wrong transport, and bandwidth and latency by reference."""
+    """The reason why nothing was measured; or findings about wrong elements, the transport, bandwidth and latency."""
     if missing := missing_devices(check, measurement):
         return missing
     if unmeasured := unmeasured_finding(check, measurement):

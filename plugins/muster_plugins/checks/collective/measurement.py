@@ -1,4 +1,4 @@
-"""What the ranks of a group do together: rounds of every message size, and then telling each other what they saw."""
+"""What the ranks of a group do together: run rounds of every message size, then exchange their results."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from muster.model import Json, Metric
 from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES
-from muster_plugins.checks.collective.operations import OPERATIONS, Desk
+from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
 from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.rounds import Rounds, last_arrivals, run_rounds
@@ -26,15 +26,15 @@ _LATEST = 8
 """Maximum number of late ranks that are named."""
 
 
-class Seen(NamedTuple):
-    """What one rank saw, by message size from the smallest; of all its peers it came last in `last` rounds."""
+class RankResults(NamedTuple):
+    """The results of one rank, by message size from the smallest; it was the last of its peers in `last` rounds."""
 
     rows: list[SizeRow]
     rounds: list[Rounds]
     last: int
 
     def add_wrong(self, elements: int) -> None:
-        """Counts wrong elements of other messages of the largest size with its own."""
+        """Adds wrong elements of other messages of the largest size to its own."""
         self.rows[-1] = replace(self.rows[-1], wrong=self.rounds[-1].wrong + elements)
 
     @property
@@ -43,7 +43,7 @@ class Seen(NamedTuple):
         return [seconds for rounds in self.rounds for seconds in rounds.waited]
 
     def times(self) -> dict[str, Metric]:
-        """How the rank's own time went: medians of what it waited and, with the largest message, worked before a round.
+        """Where the rank's own time went: the median wait and, for the largest message, the median work before a round.
 
         `arrived_last` is the share of rounds in which it came last.
         """
@@ -60,15 +60,15 @@ def run_sizes(
     place: Place,
     progress: Callable[[str], None],
     peers: Peers,
-) -> Seen:
+) -> RankResults:
     """Runs and checks the collective at every size, in bytes."""
-    operation, world_size, seen = OPERATIONS[params.collective], len(peers.ranks), Seen([], [], 0)
+    operation, world_size, seen = OPERATIONS[params.collective], len(peers.ranks), RankResults([], [], 0)
     for size in sizes:
         elements = operation.elements(size, world_size)
         progress(f"{params.collective} of {elements * ELEMENT_BYTES} bytes over {world_size} ranks")
-        desk = Desk(peers, elements, place.torch_name)
-        # Named nowhere here, its buffers are given back before the next size takes its own.
-        rounds = run_rounds(operation.prepare(desk), peers, place, params.iterations, params.warmup)
+        message = MessageBuffers(peers, elements, place.torch_name)
+        # No name here refers to the buffers, so they are freed before the next size allocates its own.
+        rounds = run_rounds(operation.prepare(message), peers, place, params.iterations, params.warmup)
         seen.rounds.append(rounds)
         seen.rows.append(_row(params, elements, world_size, rounds))
     return seen._replace(last=last_arrivals(seen.waited, peers, place))
@@ -89,10 +89,10 @@ def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Round
     )
 
 
-class Told(NamedTuple):
-    """What all ranks told: wrong elements by size, and what NCCL logged.
+class GroupResults(NamedTuple):
+    """The results of all ranks: wrong elements by size, transports from the NCCL logs, and late ranks.
 
-    By rank, it is known in how many rounds it came last.
+    `last` says by rank in how many rounds it came last.
     """
 
     wrong: list[int]
@@ -100,18 +100,18 @@ class Told(NamedTuple):
     transports: Counter[Transport]
 
     def latest(self, nodes: Sequence[str]) -> list[Json]:
-        """The ranks that came last most often, with the number of rounds; `nodes` are their nodes' names by rank."""
+        """The ranks that came last most often, with their number of rounds; `nodes` are the node names by rank."""
         often = sorted(range(len(self.last)), key=self.last.__getitem__, reverse=True)[:_LATEST]
         return [{"rank": rank, "node": nodes[rank], "rounds": self.last[rank]} for rank in often if self.last[rank]]
 
 
-def tell(group: RankGroup, seen: Seen, transports: Counter[Transport]) -> Told:
-    """Tells all ranks what this one saw, and gives what all of them did."""
+def exchange_results(group: RankGroup, seen: RankResults, transports: Counter[Transport]) -> GroupResults:
+    """Sends this rank's results to all ranks and returns the results of all of them."""
     own = ([row.wrong or 0 for row in seen.rows], seen.last, dict(transports))
     counts = Annotated[list[_Count], Field(min_length=len(seen.rows), max_length=len(seen.rows))]
-    told = group.all_gather("seen", own, tuple[counts, _Count, _Transports])
-    wrong, last, logged = zip(*told, strict=True)
-    return Told(
+    results = group.all_gather("seen", own, tuple[counts, _Count, _Transports])
+    wrong, last, logged = zip(*results, strict=True)
+    return GroupResults(
         wrong=[sum(column) for column in zip(*wrong, strict=True)],
         last=list(last),
         transports=sum(map(Counter, logged), Counter()),

@@ -1,4 +1,4 @@
-"""Sizes of messages as people write them, and the series of them that a sweep over sizes takes."""
+"""Parses message sizes as people write them, and builds the series of sizes for a sweep over sizes."""
 
 import re
 from typing import Annotated, Any
@@ -6,16 +6,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 LARGE_BYTES = 1 << 30
-"""From here on bandwidth is what is measured, not latency; the floors of links hold from this size."""
+"""From this size on, bandwidth is measured and not latency; the minimum bandwidths of links hold from this size."""
 
 SMALL_BYTES = 1 << 10
-"""Up to here latency is what is measured; figures for it are published at this size."""
+"""Up to this size, latency is measured; published figures for latency use this size."""
 
 ELEMENT_BYTES = 4
-"""Messages are made of fp32, as those of nccl-tests are unless it is told otherwise."""
+"""Messages consist of fp32 elements, the default of nccl-tests."""
 
 MOST_BYTES = 1 << 40
-"""More than any device has."""
+"""More than the memory of any device."""
 
 _PATTERN = r"^[0-9]+(\.[0-9]+)?[KMGkmg]$"
 
@@ -23,7 +23,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def parse_size(value: Any) -> Any:
-    """Bytes from a text such as `2M` or `1.5G`, with units of 1024 as in nccl-tests; anything else passes through."""
+    """Bytes from a text such as `2M` or `1.5G`, with units of 1024 as in nccl-tests; others stay as they are."""
     if not isinstance(value, str) or not re.match(_PATTERN, value):
         return value
     return int(float(value[:-1]) * _UNITS[value[-1].upper()])

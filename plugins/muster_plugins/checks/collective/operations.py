@@ -1,7 +1,7 @@
-"""The collectives that are measured: what each sends, what must arrive, and how torch is asked for it.
+"""The collectives that can be measured: what each rank sends, what must arrive, and the calls to torch.
 
-Buffers are filled with numbers that tell the sender and the place in the message: position plus a shift of the
-sender's own, modulo a prime, so that no chunk of a power of two looks like its neighbour. Sums of them are whole
+Buffers are filled with numbers that identify the sender and the place in the message: the position plus a shift for
+each sender, modulo a prime, so that no chunk with a power-of-two size looks like its neighbour. Their sums are whole
 numbers that fp32 holds exactly in any order of addition. Only functions that run in a child process import torch.
 """
 
@@ -17,31 +17,32 @@ if TYPE_CHECKING:
     import torch
 
 Name = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
-"""As nccl-tests calls them: its programs are these names with `_perf` behind."""
+"""The names that nccl-tests uses: its programs have these names plus `_perf`."""
 
 _PERIOD = 4093
 """A prime. Sums of its numbers over 4096 ranks stay below 2^24, up to which fp32 holds every whole number."""
 
 _APART = 61
-"""How far a message to one rank is shifted from that to the next; any number that does not divide the period."""
+"""Shift between the messages to two successive ranks; any number that does not divide the period works."""
 
 _COMPARED_ROWS = (1 << 24) // _PERIOD
 """Repetitions of a pattern that are compared at once. CUDA counts differences in eight bytes for each element."""
 
 _WORKING_BYTES = {"cuda": 2 << 30, "cpu": 1 << 24}
-"""What a rank needs besides its buffers: to compare them, and NCCL for its own, which on nodes of eight GPUs take about
-1 GiB; NVIDIA gives no figure."""
+"""Memory that a rank needs besides its buffers: for the comparison, and for NCCL, which takes about 1 GiB on nodes of
+eight GPUs; NVIDIA gives no figure.
+"""
 
 _EMPTY = -1.0
-"""In no pattern: what stands where nothing has arrived."""
+"""A value that occurs in no pattern: it marks elements to which nothing has been written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Exercise:
+class PreparedCollective:
     """A collective with its buffers on one rank.
 
-    A buffer consists of equal parts, and each part of a pattern that repeats. `received` is `sent` where torch leaves
-    the result in its argument.
+    A buffer consists of equal parts, and each part holds a pattern that repeats. `received` is `sent` where torch
+    writes the result into its argument.
     """
 
     sent: "torch.Tensor"
@@ -51,7 +52,7 @@ class Exercise:
     run: Callable[[], object]
 
     def refill(self) -> None:
-        """Puts in what is to be sent, and takes out what has arrived."""
+        """Fills the buffer to send and marks the buffer to receive as empty."""
         self.received.fill_(_EMPTY)
         for part, pattern in zip(self.sent.chunk(len(self.sends)), self.sends, strict=True):
             whole, rest = _tiles(part, pattern)
@@ -59,7 +60,7 @@ class Exercise:
             rest.copy_(pattern[: rest.numel()])
 
     def wrong(self) -> "torch.Tensor":
-        """How many elements are not what should have arrived: a tensor, so that nobody has to wait for the device."""
+        """The number of wrong elements, as a tensor, so that the host need not wait for the device."""
         import torch  # noqa: PLC0415  only child processes may load torch
 
         wrong = torch.zeros((), dtype=torch.int64, device=self.received.device)
@@ -72,15 +73,15 @@ class Exercise:
 
 
 def _tiles(part: "torch.Tensor", pattern: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
-    """The part as rows as long as the pattern, and what is left behind the last of them."""
+    """The part as rows of the pattern's length, and the remainder after the last row."""
     whole = part.numel() // pattern.numel() * pattern.numel()
     return part[:whole].view(-1, pattern.numel()), part[whole:]
 
 
-class Desk:
-    """Where a rank prepares its exercises: the patterns and buffers of a message of `elements` elements in all.
+class MessageBuffers:
+    """Prepares the exercises of a rank: the patterns and buffers of a message of `elements` elements in all.
 
-    `rank` and `ranks` count the peers from 0; only torch has to be told their numbers in the whole group.
+    `rank` and `ranks` count the peers from 0; only the calls to torch need the numbers in the whole group.
     """
 
     def __init__(self, peers: Peers, elements: int, torch_name: str) -> None:
@@ -101,86 +102,100 @@ class Desk:
         return torch.empty(elements, dtype=torch.float32, device=self._torch_name)
 
     def pattern(self, sender: int, receiver: int = 0) -> "torch.Tensor":
-        """What `sender` has for `receiver`."""
+        """The pattern that `sender` sends to `receiver`."""
         return self._counting.narrow(0, (sender + _APART * receiver) % _PERIOD, _PERIOD)
 
     def total(self, receiver: int = 0) -> "torch.Tensor":
-        """What all ranks together have for `receiver`."""
+        """The sum of the patterns that all ranks send to `receiver`."""
         total = self.pattern(0, receiver).clone()
         for sender in self.ranks[1:]:
             total += self.pattern(sender, receiver)
         return total
 
     def nothing(self) -> "torch.Tensor":
-        """The pattern of a rank that has nothing to send."""
+        """The pattern of a rank that sends nothing."""
         return self._counting.new_full((_PERIOD,), _EMPTY)
 
 
-def _all_reduce(desk: Desk) -> Exercise:
+def _all_reduce(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer, group = desk.buffer(desk.elements), desk.peers.process_group
-    sends, expects = [desk.pattern(desk.rank)], [desk.total()]
-    return Exercise(buffer, sends, buffer, expects, lambda: dist.all_reduce(buffer, group=group))
+    buffer, group = message.buffer(message.elements), message.peers.process_group
+    sends, expects = [message.pattern(message.rank)], [message.total()]
+    return PreparedCollective(buffer, sends, buffer, expects, lambda: dist.all_reduce(buffer, group=group))
 
 
-def _broadcast(desk: Desk) -> Exercise:
+def _broadcast(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    buffer, of_root, peers = desk.buffer(desk.elements), desk.pattern(0), desk.peers
-    sends = [of_root if desk.rank == 0 else desk.nothing()]
+    buffer, of_root, peers = message.buffer(message.elements), message.pattern(0), message.peers
+    sends = [of_root if message.rank == 0 else message.nothing()]
     run = partial(dist.broadcast, buffer, src=peers.ranks[0], group=peers.process_group)
-    return Exercise(buffer, sends, buffer, [of_root], run)
+    return PreparedCollective(buffer, sends, buffer, [of_root], run)
 
 
-def _all_gather(desk: Desk) -> Exercise:
+def _all_gather(message: MessageBuffers) -> PreparedCollective:
     gather = _newest("all_gather_single", "all_gather_into_tensor")
-    sent, received, group = desk.buffer(desk.each), desk.buffer(desk.elements), desk.peers.process_group
-    expects = [desk.pattern(sender) for sender in desk.ranks]
-    return Exercise(sent, [desk.pattern(desk.rank)], received, expects, lambda: gather(received, sent, group=group))
+    sent, received, group = message.buffer(message.each), message.buffer(message.elements), message.peers.process_group
+    expects = [message.pattern(sender) for sender in message.ranks]
+    return PreparedCollective(
+        sent, [message.pattern(message.rank)], received, expects, lambda: gather(received, sent, group=group)
+    )
 
 
-def _reduce_scatter(desk: Desk) -> Exercise:
+def _reduce_scatter(message: MessageBuffers) -> PreparedCollective:
     scatter = _newest("reduce_scatter_single", "reduce_scatter_tensor")
-    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.each), desk.peers.process_group
-    sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
-    return Exercise(sent, sends, received, [desk.total(desk.rank)], lambda: scatter(received, sent, group=group))
+    sent, received, group = message.buffer(message.elements), message.buffer(message.each), message.peers.process_group
+    sends = [message.pattern(message.rank, receiver) for receiver in message.ranks]
+    return PreparedCollective(
+        sent, sends, received, [message.total(message.rank)], lambda: scatter(received, sent, group=group)
+    )
 
 
-def _alltoall(desk: Desk) -> Exercise:
+def _alltoall(message: MessageBuffers) -> PreparedCollective:
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    sent, received, group = desk.buffer(desk.elements), desk.buffer(desk.elements), desk.peers.process_group
-    sends = [desk.pattern(desk.rank, receiver) for receiver in desk.ranks]
-    expects = [desk.pattern(sender, desk.rank) for sender in desk.ranks]
-    return Exercise(sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent, group=group))
+    sent, received, group = (
+        message.buffer(message.elements),
+        message.buffer(message.elements),
+        message.peers.process_group,
+    )
+    sends = [message.pattern(message.rank, receiver) for receiver in message.ranks]
+    expects = [message.pattern(sender, message.rank) for sender in message.ranks]
+    return PreparedCollective(
+        sent, sends, received, expects, lambda: dist.all_to_all_single(received, sent, group=group)
+    )
 
 
-def _sendrecv(desk: Desk) -> Exercise:
+def _sendrecv(message: MessageBuffers) -> PreparedCollective:
     """Each rank sends to the next one, the last to the first."""
-    following, preceding = ((desk.rank + step) % len(desk.ranks) for step in (1, -1))
-    sent, received = desk.buffer(desk.elements), desk.buffer(desk.elements)
-    run = _point_to_point(desk, [(sent, following)], [(received, preceding)])
-    return Exercise(sent, [desk.pattern(desk.rank)], received, [desk.pattern(preceding)], run)
+    following, preceding = ((message.rank + step) % len(message.ranks) for step in (1, -1))
+    sent, received = message.buffer(message.elements), message.buffer(message.elements)
+    run = _point_to_point(message, [(sent, following)], [(received, preceding)])
+    return PreparedCollective(sent, [message.pattern(message.rank)], received, [message.pattern(preceding)], run)
 
 
-def one_way(desk: Desk, sender: int, receiver: int) -> Exercise:
-    """One rank sends to another one, which sends nothing; both call it."""
-    buffer, message = desk.buffer(desk.elements), desk.pattern(sender)
-    if desk.rank == sender:
-        return Exercise(buffer, [message], buffer, [message], _point_to_point(desk, [(buffer, receiver)], []))
-    return Exercise(buffer, [desk.nothing()], buffer, [message], _point_to_point(desk, [], [(buffer, sender)]))
+def one_way(message: MessageBuffers, sender: int, receiver: int) -> PreparedCollective:
+    """One rank sends to another one, which sends nothing; both ranks call it."""
+    buffer, pattern = message.buffer(message.elements), message.pattern(sender)
+    if message.rank == sender:
+        return PreparedCollective(
+            buffer, [pattern], buffer, [pattern], _point_to_point(message, [(buffer, receiver)], [])
+        )
+    return PreparedCollective(
+        buffer, [message.nothing()], buffer, [pattern], _point_to_point(message, [], [(buffer, sender)])
+    )
 
 
 _Message = tuple["torch.Tensor", int]
-"""A buffer, and the rank that it goes to or comes from."""
+"""A buffer, and the rank to which it is sent or from which it is received."""
 
 
-def _point_to_point(desk: Desk, sent: list[_Message], received: list[_Message]) -> Callable[[], None]:
+def _point_to_point(message: MessageBuffers, sent: list[_Message], received: list[_Message]) -> Callable[[], None]:
     """Sends and receives at the same time."""
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    ranks, group = desk.peers.ranks, desk.peers.process_group
+    ranks, group = message.peers.ranks, message.peers.process_group
     operations = [dist.P2POp(dist.isend, buffer, ranks[rank], group) for buffer, rank in sent]
     operations += [dist.P2POp(dist.irecv, buffer, ranks[rank], group) for buffer, rank in received]
 
@@ -192,7 +207,7 @@ def _point_to_point(desk: Desk, sent: list[_Message], received: list[_Message]) 
 
 
 def _newest(name: str, before_2_13: str) -> Callable[..., Any]:
-    """The function of torch.distributed by the name that this torch knows it by."""
+    """The function of torch.distributed with this name, or with the name that torch had for it before 2.13."""
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
     found: Callable[..., Any] = getattr(dist, name, None) or getattr(dist, before_2_13)
@@ -200,13 +215,13 @@ def _newest(name: str, before_2_13: str) -> Callable[..., Any]:
 
 
 class Operation(NamedTuple):
-    """A collective: how it is prepared, and what nccl-tests prints and calculates for it.
+    """A collective: how to prepare it, and what nccl-tests prints and calculates for it.
 
-    busbw is algbw times `factor`, a function of the number of ranks; `split` says that a message has a part for each
+    busbw is algbw times `factor`, a function of the number of ranks; `split` means that a message has a part for each
     rank; `buffers` is the memory of a rank as a multiple of the message. `redop` and `root` are columns of its table.
     """
 
-    prepare: Callable[[Desk], Exercise]
+    prepare: Callable[[MessageBuffers], PreparedCollective]
     factor: Callable[[int], float]
     buffers: int
     split: bool
@@ -214,12 +229,12 @@ class Operation(NamedTuple):
     root: int = -1
 
     def elements(self, size_bytes: int, world_size: int) -> int:
-        """The elements of a message of at most `size_bytes`; at least one for each rank that has a part in it."""
+        """The elements in a message of at most `size_bytes`; at least one for each rank that has a part in it."""
         parts = world_size if self.split else 1
         return max(1, size_bytes // ELEMENT_BYTES // parts) * parts
 
     def most_bytes(self, room_bytes: int, backend: str) -> int:
-        """The largest message with which a rank can do in `room_bytes` of memory; 0 where none is small enough."""
+        """The largest message for which a rank needs at most `room_bytes` of memory; 0 if none is small enough."""
         return max(0, int((room_bytes - _WORKING_BYTES[backend]) / self.buffers))
 
 

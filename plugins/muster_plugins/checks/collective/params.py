@@ -1,4 +1,4 @@
-"""What can be chosen for a collective: by parameters, which may come over the network, and by the operator's settings.
+"""The options of a collective: parameters, which may come over the network, and the operator's settings.
 
 The checks `collective` and `nccl_tests` share them.
 """
@@ -15,20 +15,26 @@ from muster_plugins.shared.nccl.transport import PATTERN
 
 
 class CollectiveParams(Params):
-    """What is left out is chosen to suit the backend."""
+    """Parameters that are not set get a default that suits the backend."""
 
-    collective: Name = Field("all_reduce", description="What the ranks do together, by nccl-tests' names")
+    collective: Name = Field("all_reduce", description="The collective, by its name in nccl-tests")
     size_bytes: MessageSize | None = Field(
         None, description="One message size, for example 64M; 1 GiB with NCCL, 16 MiB with gloo"
     )
-    begin_bytes: MessageSize | None = Field(None, description="Several message sizes: the smallest, for example 2M")
-    end_bytes: MessageSize | None = Field(None, description="Several message sizes: the largest, for example 16G")
-    factor: int = Field(2, ge=2, le=1024, description="Several message sizes: from one to the next")
-    iterations: int = Field(10, ge=1, le=100_000, description="Measured rounds of each size; their median counts")
-    warmup: int = Field(2, ge=0, le=100_000, description="Rounds before that")
-    profile: ProfileName | None = Field(None, description="NCCL's environment; unset: the one in the settings")
+    begin_bytes: MessageSize | None = Field(None, description="Series of message sizes: the smallest, for example 2M")
+    end_bytes: MessageSize | None = Field(None, description="Series of message sizes: the largest, for example 16G")
+    factor: int = Field(2, ge=2, le=1024, description="Series of message sizes: factor between two sizes")
+    iterations: int = Field(
+        10, ge=1, le=100_000, description="Measured rounds of each size; the result is their median"
+    )
+    warmup: int = Field(2, ge=0, le=100_000, description="Unmeasured rounds before them")
+    profile: ProfileName | None = Field(
+        None, description="Environment variables for NCCL; unset: those in the settings"
+    )
     expect_transport: str | None = Field(
-        None, pattern=PATTERN, description="What NCCL must use: P2P, SHM, NVLS, NET or NET/<name>; unset: the profile's"
+        None,
+        pattern=PATTERN,
+        description="Transport that NCCL must use: P2P, SHM, NVLS, NET or NET/<name>; unset: the profile's",
     )
 
     @model_validator(mode="after")
@@ -44,7 +50,7 @@ class CollectiveParams(Params):
         return self
 
     def sizes(self, default: int) -> list[int]:
-        """The message sizes in bytes, from the smallest; `default` where none was given."""
+        """The message sizes in bytes, from the smallest; only `default` if no size was given."""
         if self.begin_bytes is None or self.end_bytes is None:
             return [self.size_bytes or default]
         return series(self.begin_bytes, self.end_bytes, self.factor)

@@ -1,4 +1,4 @@
-"""Who runs a collective together: all ranks of a group, or some of them."""
+"""The ranks that run a collective together: all ranks of a group, or some of them."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -7,10 +7,10 @@ if TYPE_CHECKING:
 
 
 class Peers(NamedTuple):
-    """Ranks that run a collective together, as one of them sees them.
+    """Ranks that run a collective together, from the point of view of one of them.
 
-    `ranks` are their numbers in the whole group, in order, and `position` is where this one stands among them.
-    `process_group` is theirs; None stands for that of the whole group.
+    `ranks` are their numbers in the whole group, in order, and `position` is the index of this rank among them.
+    `process_group` is their process group; None means that of the whole group.
     """
 
     position: int
@@ -19,5 +19,5 @@ class Peers(NamedTuple):
 
 
 def everyone(rank: int, world_size: int) -> Peers:
-    """All ranks of a group, as `rank` sees them."""
+    """All ranks of a group, from the point of view of `rank`."""
     return Peers(rank, tuple(range(world_size)))

@@ -1,14 +1,14 @@
-"""Rounds of a collective on one rank: refill, wait for everybody, run, check every element.
+"""Rounds of a collective on one rank: refill the buffers, wait for all ranks, run, check every element.
 
-On GPUs the device's own clock takes the times, and the host waits for the device only when a round is over, so that
-what it costs to launch the collective does not count.
+On GPUs, the device's own clock measures the times, and the host waits for the device only at the end of a round.
+Therefore the time to launch the collective does not count.
 """
 
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from muster_plugins.checks.collective.operations import Exercise
+from muster_plugins.checks.collective.operations import PreparedCollective
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.shared.torch_device import Place, settle
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 _HELD_CYCLES = 400_000
-"""0.2 ms and more at the 2 GHz of today's devices: several times what it takes to call two collectives."""
+"""0.2 ms or more at the 2 GHz of today's devices: several times longer than two calls of a collective."""
 
 
 class Rounds(NamedTuple):
-    """What a rank saw, in seconds by round: the collective, the wait for the others before it, the work before that.
+    """Seconds that a rank measured, by round: the collective, the wait for the others before it, the work before that.
 
-    The work is to check the last message and to prepare the next. `wrong` counts elements.
+    The work is to check the last message and to prepare the next one. `wrong` counts elements.
     """
 
     seconds: list[float]
@@ -32,8 +32,8 @@ class Rounds(NamedTuple):
     wrong: int
 
 
-def run_rounds(exercise: Exercise, peers: Peers, place: Place, iterations: int, warmup: int) -> Rounds:
-    """The measured rounds, for which all `peers` meet; the `warmup` before them are checked all the same."""
+def run_rounds(collective: PreparedCollective, peers: Peers, place: Place, iterations: int, warmup: int) -> Rounds:
+    """Runs the rounds with all `peers` and returns the measured ones. Elements of `warmup` rounds are checked, too."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     clock: _Clock = _DeviceClock(peers, place.torch_name) if place.backend == "cuda" else _HostClock(peers)
@@ -42,26 +42,26 @@ def run_rounds(exercise: Exercise, peers: Peers, place: Place, iterations: int, 
     ended = clock.now()
     for _ in range(warmup + iterations):
         freed = ended
-        exercise.refill()
+        collective.refill()
         refilled = clock.now()
         clock.hold()
         arrived = clock.now()
         clock.meet()
         started = clock.now()
-        exercise.run()
+        collective.run()
         ended = clock.now()
         marks.append((freed, refilled, arrived, started, ended))
-        wrong += exercise.wrong()
-        settle(place)  # or else NCCL's deadline would run for rounds that only stand in the queue
+        wrong += collective.wrong()
+        settle(place)  # Otherwise NCCL's timeout would already run for rounds that are still in the queue.
     times = [[clock.between(*pair) for pair in pairwise(each)] for each in marks[warmup:]]
     computed, _, waited, seconds = (list(column) for column in zip(*times, strict=True))
     return Rounds(seconds, waited, computed, int(wrong))
 
 
 def last_arrivals(waited: list[float], peers: Peers, place: Place) -> int:
-    """In how many rounds this rank came last: those in which no peer waited for a shorter time; alone, in none.
+    """In how many rounds this rank came last, because no peer waited for a shorter time; 0 without peers.
 
-    All peers call it at the same time.
+    All peers must call it at the same time.
     """
     import torch  # noqa: PLC0415  only child processes may load torch
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
@@ -75,9 +75,9 @@ def last_arrivals(waited: list[float], peers: Peers, place: Place) -> int:
 
 
 class _Clock(Protocol):
-    """`now` gives a mark, `between` the seconds from one to another, `meet` lets all peers go on at the same time.
+    """`now` returns a mark, `between` the seconds between two marks, and `meet` waits until all peers call it.
 
-    `hold` keeps the device from going on before it has been told what comes next, which is to be timed.
+    `hold` stops the device until the host has queued the work whose time is measured.
     """
 
     def now(self) -> Any: ...
@@ -111,7 +111,7 @@ class _HostClock:
 
 
 class _DeviceClock:
-    """For work that a GPU does in its own time. The peers meet in a tiny sum, for which the host does not wait."""
+    """For asynchronous work on a GPU. The peers meet in a tiny all-reduce, for which the host does not wait."""
 
     def __init__(self, peers: Peers, torch_name: str) -> None:
         import torch  # noqa: PLC0415  only child processes may load torch

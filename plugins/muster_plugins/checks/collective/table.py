@@ -1,7 +1,7 @@
-"""Results of collectives by message size: what is judged of them, and how nccl-tests would print and write them.
+"""Results of collectives by message size: the judged values, and the table and JSON that nccl-tests would write.
 
-Everything here is pure. Bandwidth is judged on the large messages and latency on the small ones; the mean over all
-sizes, which nccl-tests gives as well, says little about either.
+Everything here is pure. References judge bandwidth on large messages and latency on small ones; the mean over all
+sizes, which nccl-tests also prints, says little about either.
 """
 
 import statistics
@@ -33,7 +33,7 @@ class SizeRow:
 
 
 def judged_rows(rows: Sequence[SizeRow]) -> list[SizeRow]:
-    """The rows that bandwidth is judged by: those of large messages, or else that of the largest there is."""
+    """The rows that bandwidth is judged by: those of large messages, or else the row of the largest message."""
     large = [row for row in rows if row.size_bytes >= LARGE_BYTES]
     return large or [max(rows, key=lambda row: row.size_bytes)]
 
@@ -44,7 +44,7 @@ def median_busbw(rows: Sequence[SizeRow]) -> float:
 
 
 def metrics(rows: Sequence[SizeRow], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
-    """What the rows come down to. A single rank sends nothing over any bus, so it has no busbw."""
+    """The metrics of the rows. A single rank sends nothing over any bus, so it has no busbw."""
     found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged_rows(rows))}
     if world_size > 1:
         busbw = median_busbw(rows)
@@ -61,12 +61,12 @@ def metrics(rows: Sequence[SizeRow], world_size: int, peak_gbps: float | None) -
 
 
 def facts(rows: Sequence[SizeRow]) -> Json:
-    """What references are chosen by: the smallest of the messages that bandwidth is judged by."""
+    """Facts that select references: the smallest message size that bandwidth is judged by."""
     return {"size_bytes": min(row.size_bytes for row in judged_rows(rows))}
 
 
 class Peak(Data):
-    """The best bus bandwidth that is known where the conditions in `when` are met by the facts of a measurement."""
+    """The best known bus bandwidth for measurements whose facts meet the conditions in `when`."""
 
     when: dict[str, Condition]
     busbw_gbps: float = Field(gt=0)
@@ -81,7 +81,7 @@ def peaks() -> tuple[Peak, ...]:
 
 
 def expected_peak(facts: Mapping[str, JsonValue]) -> float | None:
-    """The peak in GB/s for a measurement with these facts; None when none has been published."""
+    """The peak in GB/s for a measurement with these facts; None if none has been published."""
     for peak in peaks():
         if all(is_met(condition, facts.get(name)) for name, condition in peak.when.items()):
             return peak.busbw_gbps
@@ -97,7 +97,7 @@ _WIDTHS = (12, 12, 8, 6, 6, 7, 6, 6, 6)
 
 
 def text_table(rows: Sequence[SizeRow], peak_gbps: float | None = None) -> str:
-    """The table that nccl-tests prints, with the share of the peak behind each row where that is known."""
+    """The table that nccl-tests prints, with the share of the peak after each row if the peak is known."""
     first, second = (_line("#" + heading[0].rjust(_WIDTHS[0] - 1), *heading[1:]) for heading in _HEADINGS)
     lines = [first, second, *map(_text, rows)]
     if peak_gbps:
@@ -124,7 +124,7 @@ def _line(*columns: str) -> str:
 
 
 def curves(rows: Sequence[SizeRow]) -> list[JsonValue]:
-    """What reports draw: bus bandwidth over message sizes, if there are several."""
+    """Data for plots in reports: bus bandwidth by message size, if there are several sizes."""
     if len(rows) < 2:
         return []
     sizes, bandwidths = [row.size_bytes for row in rows], [row.busbw_gbps for row in rows]
@@ -132,10 +132,10 @@ def curves(rows: Sequence[SizeRow]) -> list[JsonValue]:
 
 
 def report(rows: Sequence[SizeRow], config: Json) -> Json:
-    """What nccl-tests writes with `-J`: its keys, its booleans as strings, and nothing of the environment.
+    """The JSON that nccl-tests writes with `-J`: its keys, its booleans as strings, and nothing about the environment.
 
-    The times stand under `out_of_place`, where readers of nccl-tests look first, although torch leaves the result of a
-    sum or a broadcast in its argument.
+    The times are under `out_of_place`, where readers of nccl-tests look first, although torch writes the result of a
+    sum or a broadcast into its argument.
     """
     wrong, none_wrong = sum(row.wrong or 0 for row in rows), all(not row.wrong for row in rows)
     return {

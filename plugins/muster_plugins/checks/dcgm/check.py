@@ -30,16 +30,16 @@ from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail, unmea
 NAME = "dcgm"
 
 FINDS = {
-    "dcgm.failed": "a test failed; what DCGM calls a matter of configuration or of watching is a warning",
-    "dcgm.warned": "a test warned, or passed and yet reported a problem",
-    "dcgm.skipped": "DCGM skipped tests, for example on a GPU model that they are not made for",
-    "dcgm.not_run": "tests did not run to their end",
-    "dcgm.runtime_error": "the diagnostic broke off",
-    "dcgm.nothing_tested": "the diagnostic ran without a single test",
+    "dcgm.failed": "a test failed; problems of configuration or monitoring, as DCGM classifies them, are warnings",
+    "dcgm.warned": "a test warned, or passed but reported a problem",
+    "dcgm.skipped": "DCGM skipped tests, for example because they do not support the GPU model",
+    "dcgm.not_run": "tests did not finish",
+    "dcgm.runtime_error": "the diagnostic stopped early",
+    "dcgm.nothing_tested": "the diagnostic ran no test",
     "dcgm.no_hostengine": "nv-hostengine does not answer, so nothing was tested",
     "dcgm.garbage": "dcgmi's report cannot be read",
     "dcgm.not_started": "dcgmi could not be started",
-    "dcgm.timed_out": "dcgmi was not done by its deadline",
+    "dcgm.timed_out": "dcgmi did not finish before its deadline",
 }
 
 _DEADLINES_S = {1: 300.0, 2: 1800.0, 3: 3600.0, 4: 10_800.0}
@@ -68,7 +68,7 @@ class DcgmParams(Params):
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """DCGM has judged already. Its problems get the severity and action of `advice.toml`."""
+    """The findings. DCGM has judged already; its problems get the severity and action from `advice.toml`."""
     if finding := unmeasured_finding(NAME, measurement):
         return [finding]
     outcomes = _OUTCOMES.validate_python(measurement.facts["outcomes"])
@@ -79,9 +79,9 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     )
     findings += _named("not_run", Severity.UNKNOWN, (each for each in outcomes if each.status not in _METRICS))
     if error := measurement.facts["runtime_error"]:
-        findings.append(_unknown("runtime_error", f"the diagnostic broke off: {error}"))
+        findings.append(_unknown("runtime_error", f"the diagnostic stopped early: {error}"))
     elif not any(measurement.metrics[name] for name in ("passed", "failed", "warned")):
-        findings.append(_unknown("nothing_tested", "the diagnostic ran and has tested nothing"))
+        findings.append(_unknown("nothing_tested", "the diagnostic ran no test"))
     return findings
 
 
@@ -141,12 +141,12 @@ def muster_checks(config: Config) -> list[Check[DcgmParams]]:
     return [
         Check(
             name=NAME,
-            summary="NVIDIA's diagnostic of the GPUs, their memory, links and software, where DCGM is installed",
+            summary="NVIDIA's diagnostic of the GPUs, their memory, links and software, if DCGM is installed",
             scope=Scope.NODE,
             params=DcgmParams,
             measure=partial(measure, config.plugin(NAME, DcgmSettings)),
             judge=judge,
-            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # later than the deadline of the level
+            timeout_s=max(_DEADLINES_S.values()) * 1.1,  # later than the deadline of any level
             needs=Needs.IDLE_NODE,
             finds=FINDS,
             cost_s=10.0,
@@ -179,7 +179,7 @@ def _report(done: Completed) -> DcgmReport:
     try:
         return read_report(done.stdout)
     except UnreadableReport as garbage:
-        summary = f"dcgmi ended with {done.exit_code} and no report that can be read: {garbage}"
+        summary = f"dcgmi ended with {done.exit_code} and no readable report: {garbage}"
         raise Unmeasured("garbage", summary, output=tail(said)) from None
 
 

@@ -1,9 +1,9 @@
-"""What `dcgmi diag -j` says, from DCGM 2 to 4: a table of categories, their tests, and a result for each device.
+"""Parses the output of `dcgmi diag -j`, from DCGM 2 to 4: a table of categories, their tests, and a result per device.
 
 DCGM 2 and 3 call the table `DCGM GPU Diagnostic` and name devices as `gpu_id` or `gpu_ids`, where 3.1 mixes lists in a
-text with single numbers; DCGM 4 calls it `DCGM Diagnostic` and names any entity, be it a GPU, a CPU or a switch.
-Warnings were a text first, then a list of texts, and are a list of objects with DCGM's error number and severity since
-3.3; since 4.5 a test's summary repeats those of its results. Some versions leave nulls between the tests.
+text with single numbers; DCGM 4 calls it `DCGM Diagnostic` and names any entity, such as a GPU, a CPU or a switch.
+Warnings were a text at first, then a list of texts; since 3.3 they are a list of objects with DCGM's error number and
+severity. Since 4.5, a test's summary repeats the warnings of its results. Some versions leave nulls between the tests.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -14,7 +14,7 @@ from muster.model import Data
 from muster_plugins.shared.program_json import json_in
 
 MOST_RESULTS = 1024
-"""More than any node has tests and devices."""
+"""More than the tests times the devices of any node."""
 
 _MOST_CHARACTERS = 500
 _MOST_PROBLEMS = 4
@@ -77,7 +77,7 @@ class _Test(Data):
     test_summary: _Result | None = None
 
     def outcomes(self) -> "list[DcgmOutcome]":
-        """The results; the summary too if it says more than they do."""
+        """The results, plus the summary if it says more than they do."""
         told = {problem for result in self.results for problem in result.warnings}
         results = list(self.results)
         if self.test_summary and not (results and told.issuperset(self.test_summary.warnings)):
@@ -127,10 +127,10 @@ class DcgmReport(NamedTuple):
 
 
 def read_report(text: str) -> DcgmReport:
-    """The report in what dcgmi said, before which other lines may stand; Garbage when there is none."""
+    """The report in the output of dcgmi, which may begin with other lines. Raises Garbage if there is no report."""
     try:
         document = _Document.model_validate(json_in(text))
-    except ValueError as error:  # a ValidationError is a ValueError too
+    except ValueError as error:  # a ValidationError is a ValueError, too
         raise UnreadableReport(str(error).splitlines()[0]) from None
     diagnostic, metadata = document.diagnostic, document.metadata
     outcomes = [

@@ -40,18 +40,18 @@ FINDS = {
     "fabric.ports_missing": "ports that must be active are not",
     "fabric.port_down": "ports that were active are down",
     "fabric.port_drop": "ports stay down",
-    "fabric.port_flap": "ports come and go",
+    "fabric.port_flap": "ports go down and come back repeatedly",
     "fabric.link_layer": "ports of another kind than the expected fabric",
     "fabric.rate_low": "ports slower than they must be",
     "fabric.gib_missing": "no file of gIB matches",
-    "fabric.no_gpu_direct": "the network cannot reach GPU memory: no peer memory module, no dma-buf",
-    "fabric.gpu_direct_unknown": "no peer memory module, and whether dma-buf can be used cannot be told",
+    "fabric.no_gpu_direct": "the network cannot access GPU memory: no peer memory module, no dma-buf",
+    "fabric.gpu_direct_unknown": "no peer memory module, and support for dma-buf is unknown",
     "fabric.unreadable": "could not be read",
-    "fabric.counter_stopped": "counters at their limit, which count nothing more until they are reset",
-    "fabric.unsupported": "not offered by a port here",
-    "fabric.not_yet_counted": "errors are counted from the second look on",
-    "fabric.port_not_judged": "not active since the agent looks, and nobody says that they must be",
-    "fabric.excluded": "not read, by the settings",
+    "fabric.counter_stopped": "counters at their limit; they stop counting until they are reset",
+    "fabric.unsupported": "not provided by a port here",
+    "fabric.not_yet_counted": "errors are counted from the second reading on",
+    "fabric.port_not_judged": "not active since the agent started, and no setting requires these ports",
+    "fabric.excluded": "not read, because of the settings",
 } | {f"{NAME}.{name}": counter.meaning for name, counter in COUNTERS.items()}
 
 
@@ -63,7 +63,7 @@ class FabricSettings(Expectation):
     proc_root: Path = Field(software.PROCFS, description="Where procfs is mounted")
     gib_files: tuple[str, ...] = Field(
         ("/usr/local/gib/lib64/libnccl-net*.so", "/usr/local/gib/configs/*.txtpb"),
-        description="Patterns, each of which must match a file of gIB",
+        description="Patterns; each must match a file of gIB",
     )
 
 
@@ -95,7 +95,7 @@ def _missing(reading: FabricReading) -> list[Finding]:
 
 
 def _down(reading: FabricReading) -> list[Finding]:
-    """Ports that are down. A port that no setting requires may be down until it counts as dropped."""
+    """Ports that are down. A port that no setting requires may be down for a while before it counts as dropped."""
     demand = required_ports(reading)
     others = [port for port in reading.ports if port.state and not port.active and port not in demand.ports]
     down = [f"{port.name} is {_state(port)}" for port in others if port.remembered]

@@ -42,15 +42,17 @@ COUNTERS = {
     "out_of_sequence": PortCounter("hw_counters", "packets out of sequence", Action.NONE),
     "packet_seq_err": PortCounter("hw_counters", "packets that the peer missed", Action.NONE),
     "local_ack_timeout_err": PortCounter("hw_counters", "packets that nobody acknowledged", _PEER),
-    "rnr_nak_retry_err": PortCounter("hw_counters", "connections given up: the receiver was not ready", _PEER),
-    "req_transport_retries_exceeded": PortCounter("hw_counters", "connections given up after retries", _PEER),
-    "roce_slow_restart": PortCounter("hw_counters", "flows throttled to a restart by congestion", Action.NONE),
+    "rnr_nak_retry_err": PortCounter("hw_counters", "connections aborted: the receiver was not ready", _PEER),
+    "req_transport_retries_exceeded": PortCounter("hw_counters", "connections aborted after retries", _PEER),
+    "roce_slow_restart": PortCounter(
+        "hw_counters", "flows that restarted after congestion throttled them", Action.NONE
+    ),
     "carrier_changes": PortCounter("net", "the network interface lost or found its carrier", _LINK),
 }
 
 
 def metric_of(counter: str) -> str:
-    """The metric for a counter: its count in the last hour on the worst port."""
+    """The metric for a counter: the increase within the last hour on the worst port."""
     return f"{counter}_per_hour"
 
 
@@ -68,9 +70,9 @@ class LastHour:
         self._by_minute: dict[str, Counter[int]] = {}
 
     def count(self, counters: Mapping[str, int], now: float) -> dict[str, int]:
-        """Adds a reading and returns the counts of the last hour by name; empty at the first reading.
+        """Adds a reading and returns the increase within the last hour by name; empty at the first reading.
 
-        A counter that fell was reset or has wrapped around. What it counted meanwhile is unknown, so it adds nothing.
+        If a counter fell, it was reset or has wrapped around. The increase in between is unknown, so it adds nothing.
         After a gap of more than an hour only the share of one hour is added.
         """
         share = min(1.0, HOUR_S / max(now - self._read_at, _MINUTE_S))

@@ -1,4 +1,4 @@
-"""The history of each port since the agent's first look: once active, down since when, how often it came back.
+"""The history of each port since the agent's first reading: whether it was active, how long it is down, its flaps.
 
 Pure. Times are seconds of any clock that does not go back.
 """
@@ -11,17 +11,17 @@ from muster_plugins.checks.fabric.counters import LastHour, saturated
 from muster_plugins.checks.fabric.sysfs import Port
 
 FLAP_DOWN_S = 25.0
-"""A port that was down for so long and is active again has flapped once (gpud: a buffer below 30 s)."""
+"""A port that was down for at least this time and is active again has flapped once (gpud: a buffer below 30 s)."""
 
 FLAP_WINDOW_S = 12 * 3600.0
 """How long a flap counts (gpud)."""
 
 
 class PortReading(Port):
-    """A port with its history: its highest rate when active, how long it has been down, how often it came back.
+    """A port with its history: its highest rate when active, how long it has been down, and how often it came back.
 
-    `remembered`: it was active before, so it has to be. `counted` is what its counters have counted in the last hour,
-    None at the first look, when there is nothing to compare with; `saturated` names counters that stand at their limit.
+    `remembered`: the port was active before, so it must be active. `counted` is the increase of its counters in the
+    last hour, None at the first reading, which has nothing to compare with; `saturated` names counters at their limit.
     """
 
     remembered: bool = False
@@ -67,7 +67,7 @@ class PortHistory:
         )
 
     def miss(self, now: float) -> float:
-        """Notes that the port is missing at `now`. Returns for how many seconds it has been down or missing."""
+        """Notes that the port is missing at `now`. Returns the seconds for which it has been down or missing."""
         self._down = (self._down[0] if self._down else now, now)
         return now - self._down[0]
 

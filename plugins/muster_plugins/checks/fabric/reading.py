@@ -1,4 +1,4 @@
-"""One reading of a node's fabric: the ports, what the operator expects of them, and what else was found."""
+"""One reading of a node's fabric: its ports, the operator's expectations, and the software for the fabric."""
 
 from typing import Annotated, Literal, NamedTuple
 
@@ -16,15 +16,15 @@ _LINK_LAYERS: dict[Fabric | None, str] = {"ib": "InfiniBand", "roce": "Ethernet"
 
 
 class Expectation(Section):
-    """The settings that say which ports there must be."""
+    """The settings that say which ports must exist."""
 
-    expect: Fabric | None = Field(None, description="ib, roce or gib: what connects the node; unset: any or none")
+    expect: Fabric | None = Field(None, description="ib, roce or gib: the node's fabric; unset: any or none")
     ports: int | None = Field(
-        None, ge=0, le=1024, description="Ports that must be active; unset: those that have been active"
+        None, ge=0, le=1024, description="Ports that must be active; unset: every port that has been active"
     )
-    rate_gbitps: float | None = Field(None, gt=0, description="Rate of every port; unset: the highest it had")
+    rate_gbitps: float | None = Field(None, gt=0, description="Rate of every port; unset: the highest rate so far")
     devices: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        {}, description="Devices that must be there, each with the rate of its ports in Gbit/s"
+        {}, description="Devices that must exist, each with the rate of its ports in Gbit/s"
     )
 
     @property
@@ -71,7 +71,7 @@ class FabricReading(Data):
 
     @property
     def fabric(self) -> str:
-        """The fabric that references are chosen by: the expected one, or that of the active ports."""
+        """The fabric for selecting references: the expected one, or that of the active ports."""
         layers = {port.link_layer for port in self.ports if port.active}
         return self.expectation.expect or ("ib" if "InfiniBand" in layers else "roce" if layers else "none")
 
@@ -91,13 +91,13 @@ class FabricReading(Data):
         return Measurement(metrics=metrics, facts=facts)
 
     def counts(self, counter: str) -> dict[str, int]:
-        """The count of the last hour by port, where it is known."""
+        """The increase of a counter in the last hour, by port, if it is known."""
         counted = ((port.name, port.counted or {}) for port in self.ports)
         return {name: counts[counter] for name, counts in counted if counter in counts}
 
 
 class RequiredPorts(NamedTuple):
-    """The ports that must be active, and how many more must exist."""
+    """The ports that must be active, and the number of further ports that must exist."""
 
     ports: tuple[PortReading, ...]
     absent: tuple[str, ...]

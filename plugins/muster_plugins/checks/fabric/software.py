@@ -14,13 +14,13 @@ _PEER_MEMORY_MODULES = ("nvidia_peermem", "nv_peer_mem", "efa_nv_peermem")
 """NVIDIA's module since R470, its older separate module, and Amazon's for EFA."""
 
 _DMA_BUF_KERNEL = (5, 12)
-"""Linux passes GPU memory to RDMA devices as dma-buf since then (NVIDIA GPU Operator, GPUDirect RDMA)."""
+"""Linux can pass GPU memory to RDMA devices as dma-buf from this version on (NVIDIA GPU Operator, GPUDirect RDMA)."""
 
 
 class GpuDirect(Data):
     """How the network can access GPU memory. `dma_buf` is None if that is unknown; `detail` says why.
 
-    An open way does not mean that a library uses it.
+    An available path does not mean that a library uses it.
     """
 
     peer_memory: str | None

@@ -1,7 +1,7 @@
 """Reads the ports of the RDMA devices, InfiniBand and Ethernet alike, from sysfs.
 
-A file may vanish between listing and reading, may be refused, or may hold no number. `unsupported` names what a port
-does not have, `unreadable` what could not be read.
+A file may vanish between listing and reading, may be refused, or may not hold a number. `unsupported` names the values
+that a port does not have, `unreadable` the values that could not be read.
 """
 
 import errno
@@ -17,14 +17,14 @@ from muster_plugins.checks.fabric.counters import COUNTERS
 
 SYSFS = Path("/sys")
 
-_LONGEST_BYTES = 4096  # a page: what one file of sysfs can hold
+_LONGEST_BYTES = 4096  # one page: the maximum size of a file in sysfs
 
 _MOST_COUNTED = (1 << 64) - 1  # the widest counter that sysfs shows
 
 _RATE = re.compile(r"\d{1,9}(\.\d{1,9})?(?=\s|$)")
 
 _NOT_OFFERED = frozenset({errno.ENOENT, errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA})
-"""The errors of drivers for counters that a device, such as a virtual function, does not have."""
+"""The errors that drivers return for counters that a device, such as a virtual function, does not have."""
 
 
 class Port(Data):
@@ -67,7 +67,7 @@ def excluded(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_ports(root: Path, names: Sequence[str]) -> tuple[Port, ...]:
-    """The ports of the devices `names`, without ports that have vanished meanwhile."""
+    """The ports of the devices `names`, without ports that vanished during the reading."""
     found = [
         _PortReader(root, name, directory).read()
         for name in names
@@ -124,14 +124,14 @@ class _PortReader:
         )
 
     def _interface(self, number: int) -> str:
-        """The network interface of this port: functions with two ports have two, told apart by `dev_port`."""
+        """The network interface of this port. A function with two ports has two, which differ in `dev_port`."""
         for entry in _entries(self._root / "class/infiniband" / self._device / "device/net"):
             if self._text("dev_port", self._root / "class/net" / entry.name / "dev_port") == str(number - 1):
                 return entry.name
         return ""
 
     def _text(self, name: str, path: Path) -> str:
-        """The text of a file; empty if there is nothing usable in it."""
+        """The text of a file; empty if it holds nothing usable."""
         try:
             with path.open("rb") as file:
                 return file.read(_LONGEST_BYTES).decode("ascii").strip()
@@ -157,7 +157,7 @@ class _PortReader:
             self._unsupported.append(name)
             return None
         text = self._text(name, folder / name)
-        if text.startswith("N/A"):  # the kernel's words for a device without port counters
+        if text.startswith("N/A"):  # the kernel's text for a device without port counters
             self._unsupported.append(name)
         elif text.isdecimal() and int(text) <= _MOST_COUNTED:
             return int(text)

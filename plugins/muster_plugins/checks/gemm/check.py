@@ -1,6 +1,6 @@
-"""The check `gemm`: multiplies matrices on every device of the node at the same time, and proves the products.
+"""The check `gemm`: multiplies matrices on every device of the node at the same time, and checks the products.
 
-How that is done is in `product`, in which number formats in `formats`, what wrong products mean in
+The measurement is in `product`, the number formats are in `formats`, and the judgement of wrong products is in
 `corruption`.
 """
 
@@ -52,35 +52,42 @@ FINDS = {
     **corruption.FINDS,
     "gemm.slow": "a device multiplies more slowly than its model should",
     "gemm.spread": "the devices of the node differ in speed by more than is usual",
-    "gemm.unsupported": "number formats that were asked for and that the devices do not have",
+    "gemm.unsupported": "the devices do not support some of the requested number formats",
 }
 
 JUDGED = tuple(f"{what}_{dtype}" for what in ("tflops", "spread") for dtype in DTYPES)
-"""Nobody publishes figures for fp32, so only an operator can set a reference for it."""
+"""No published figures exist for fp32, so only an operator can set a reference for it."""
 
 Edge = Annotated[int, Field(ge=EDGES[0], le=EDGES[-1], multiple_of=16)]
-"""An edge of a matrix; tensor cores want multiples of 16."""
+"""An edge of a matrix; tensor cores need multiples of 16."""
 
 
 class GemmParams(Params):
-    """What is left out is chosen to suit the backend."""
+    """Parameters that are not set get a default that suits the backend."""
 
     dtypes: tuple[Dtype, ...] | None = Field(
-        None, min_length=1, description="Number formats; bf16, fp8, tf32 and fp32 on GPUs, fp32 on the CPU"
+        None, min_length=1, description="Number formats; default bf16, fp8, tf32 and fp32 on GPUs, fp32 on the CPU"
     )
-    size: Edge | None = Field(None, description="Rows and columns of all matrices; 8192 on GPUs, 512 on the CPU")
+    size: Edge | None = Field(
+        None, description="Rows and columns of all matrices; default 8192 on GPUs, 512 on the CPU"
+    )
     shape: tuple[Edge, Edge, Edge] | None = Field(
         None, description="Instead of size: rows, columns and the summed dimension"
     )
-    warmup_s: float | None = Field(None, ge=0, le=3600, description="Seconds of warm-up; 2 on GPUs, 0.1 on the CPU")
+    warmup_s: float | None = Field(
+        None, ge=0, le=3600, description="Seconds of warm-up; default 2 on GPUs, 0.1 on the CPU"
+    )
     warmup_iterations: int | None = Field(
-        None, ge=0, le=100_000, description="Products after that, not counted; 50 on GPUs, 5 of fp32, 1 on the CPU"
+        None,
+        ge=0,
+        le=100_000,
+        description="Uncounted products after the warm-up; default 50 on GPUs (fp32: 5), 1 on the CPU",
     )
     iterations: int | None = Field(
-        None, ge=1, le=100_000, description="Timed products; 100 on GPUs, 10 of fp32, 5 on the CPU"
+        None, ge=1, le=100_000, description="Timed products; default 100 on GPUs (fp32: 10), 5 on the CPU"
     )
     seed: int = Field(1, ge=0, lt=1 << 63, description="Seed of the random numbers")
-    device: Choice = Field("auto", description="cpu: the CPU on purpose")
+    device: Choice = Field("auto", description="cpu: use the CPU even on a node with GPUs")
 
     @model_validator(mode="after")
     def _one_of_size_and_shape(self) -> Self:
@@ -129,7 +136,8 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
     return [
         Check(
             name=NAME,
-            summary="Matrix products on every device at the same time: speed, spread, and that every element is right",
+            summary="Matrix products on every device at the same time: speed, spread, and whether every element is "
+            "right",
             scope=Scope.NODE,
             params=GemmParams,
             measure=measure,
@@ -147,8 +155,8 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
     ]
 
 
-class _Chosen(NamedTuple):
-    """What suits a backend."""
+class _Defaults(NamedTuple):
+    """Defaults for a backend."""
 
     dtypes: tuple[Dtype, ...]
     size: int
@@ -157,18 +165,18 @@ class _Chosen(NamedTuple):
     iterations: int
 
 
-_CHOSEN = {
-    "cuda": _Chosen(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: method of stas00/ml-engineering
-    "cpu": _Chosen(("fp32",), 512, 0.1, 1, 5),
+_DEFAULTS = {
+    "cuda": _Defaults(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: as in stas00/ml-engineering
+    "cpu": _Defaults(("fp32",), 512, 0.1, 1, 5),
 }
 
 _FP32_TAKES_LONGER = 10
-"""Divisor of the number of products: without tensor cores, a product takes 10 times as long or more."""
+"""Divisor of the number of products: without tensor cores, a product takes 10 times as long or longer."""
 
 
 def _job(params: GemmParams, backend: str, dtype: Dtype) -> GemmJob:
-    """The parameters with every choice made."""
-    chosen = _CHOSEN[backend]
+    """The parameters with a value for each option."""
+    chosen = _DEFAULTS[backend]
     fewer = _FP32_TAKES_LONGER if (backend, dtype) == ("cuda", "fp32") else 1
     size = params.size or chosen.size
     warmups = params.warmup_iterations
@@ -183,16 +191,16 @@ def _job(params: GemmParams, backend: str, dtype: Dtype) -> GemmJob:
 
 
 def measure(params: GemmParams, context: Context) -> Measurement:
-    """For every format TFLOP/s of each device, the spread among them, and how many products were wrong."""
+    """For every format: TFLOP/s of each device, the spread between the devices, and the number of wrong products."""
     found = places(context, params.device)
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    asked = tuple(dict.fromkeys(params.dtypes or _CHOSEN[found[0].backend].dtypes))
+    asked = tuple(dict.fromkeys(params.dtypes or _DEFAULTS[found[0].backend].dtypes))
     unsupported = why_not(asked, found)
     jobs = [_job(params, found[0].backend, dtype) for dtype in asked if dtype not in unsupported]
     if not jobs:
-        raise Skip(f"no device here has {', '.join(unsupported)}")
+        raise Skip(f"no device here supports {', '.join(unsupported)}")
     metrics: dict[str, Metric] = {}
     fingerprints: Json = {}
     failed: list[JsonValue] = []
@@ -209,7 +217,7 @@ def measure(params: GemmParams, context: Context) -> Measurement:
 
 
 def _job_facts(jobs: list[GemmJob]) -> Json:
-    """`size` is the shortest edge: references for large products hold from there."""
+    """`size` is the shortest edge, because references for large products hold from a minimum size on."""
     shape = jobs[0].shape
     return {
         "dtypes": [job.dtype for job in jobs],

@@ -1,7 +1,7 @@
-"""What wrong products say about a device. All of it is pure.
+"""Judges what wrong products say about a device. Pure.
 
-A device convicts itself by products that are wrong, that change or that are no numbers. One that always makes the same
-mistake shows beside devices of the same model, which must come to the same bits.
+A device convicts itself if its products are wrong, change from one to the next, or hold infinities or NaN. A device
+that always makes the same mistake differs from devices of the same model, which must produce the same bits.
 """
 
 from collections import Counter, defaultdict
@@ -15,20 +15,21 @@ from muster_plugins.shared.metric_judgement import device_index, device_metric
 
 COUNTS = {
     "wrong_products": "have wrong sums",
-    "changed_products": "have other bits than the first",
-    "not_finite_products": "hold infinities or no numbers",
+    "changed_products": "differ in bits from the first",
+    "not_finite_products": "hold infinities or NaN",
 }
-"""What is counted for each type and device, with what is said about such products."""
+"""The counter for each type and device, and the text about such products."""
 
 FINDS = {
     "gemm.corrupt": "a device gives wrong, changing or non-finite products: silent corruption",
-    "gemm.deviates": "a device comes to other bits than most devices of its model: silent corruption suspected",
-    "gemm.disagreement": "devices of one model come to different bits, and no majority says which are right",
+    "gemm.deviates": "a device's products differ in bits from those of most devices of its model: silent corruption "
+    "suspected",
+    "gemm.disagreement": "devices of one model produce different bits, and no majority shows which are right",
 }
 
 
 def corrupt(measurement: Measurement, dtypes: Iterable[str]) -> list[Finding]:
-    """One finding for each device with wrong products, whatever their type and whatever is wrong with them."""
+    """One finding for each device with wrong products, for all types and all kinds of error together."""
     wrong: dict[int | None, Json] = defaultdict(dict)
     words: dict[int | None, list[str]] = defaultdict(list)
     for dtype in dtypes:
@@ -51,9 +52,9 @@ def corrupt(measurement: Measurement, dtypes: Iterable[str]) -> list[Finding]:
 
 
 def deviating(measurement: Measurement, convicted: set[int | None]) -> list[Finding]:
-    """Devices with other bits than the majority of their model; a finding for the node where there is no majority.
+    """Devices whose bits differ from the majority of their model; a finding for the node if there is no majority.
 
-    The devices in `convicted` have no say.
+    The devices in `convicted` do not count.
     """
     deviations: dict[int | None, Json] = defaultdict(dict)
     undecided: Json = {}
@@ -73,7 +74,7 @@ def deviating(measurement: Measurement, convicted: set[int | None]) -> list[Find
 def _comparable(
     measurement: Measurement, convicted: set[int | None]
 ) -> list[tuple[str, str, dict[int | None, JsonValue]]]:
-    """By product and device model, the bits of the devices, where there are any."""
+    """The bits of the devices, where they exist, by product and device model."""
     found: dict[tuple[str, str], dict[int | None, JsonValue]] = defaultdict(dict)
     fingerprints, indices, models = (measurement.facts.get(name) for name in ("fingerprints", "devices", "models"))
     if not (isinstance(fingerprints, dict) and isinstance(indices, list) and isinstance(models, list)):
@@ -89,7 +90,7 @@ def _comparable(
 def _deviates(device: int | None, evidence: Json) -> Finding:
     return Finding(
         code="gemm.deviates",
-        summary=f"other bits than most devices of its model in {', '.join(evidence)}",
+        summary=f"bits differ from most devices of its model in {', '.join(evidence)}",
         severity=Severity.ERROR,
         device=device,
         action=Action.REPLACE,
@@ -103,7 +104,7 @@ def _disagreement(undecided: Json) -> list[Finding]:
     return [
         Finding(
             code="gemm.disagreement",
-            summary=f"devices of one model come to different bits in {', '.join(undecided)}: one of them is wrong",
+            summary=f"devices of one model produce different bits in {', '.join(undecided)}: one of them is wrong",
             severity=Severity.UNKNOWN,
             action=Action.INSPECT_HARDWARE,
             evidence=undecided,

@@ -1,4 +1,4 @@
-"""The number formats that matrices are multiplied in, and which of them a device has."""
+"""The number formats of the multiplied matrices, and the devices that support them."""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -9,10 +9,10 @@ Dtype = Literal["fp32", "tf32", "bf16", "fp16", "fp8"]
 
 
 class Format(NamedTuple):
-    """`factor` and `product` are torch's names of the types.
+    """A number format. `factor` and `product` are torch's names of the types.
 
-    `capability` is the least compute capability with tensor cores for the format, from the CUDA programming guide; fp32
-    needs none. fp8 is e4m3, what torch multiplies from 8.9 on.
+    `capability` is the lowest compute capability with tensor cores for the format, from the CUDA programming guide;
+    fp32 needs none. fp8 is e4m3, which torch can multiply from 8.9 on.
     """
 
     factor: str
@@ -31,7 +31,7 @@ FORMATS: dict[Dtype, Format] = {
 
 
 def why_not(dtypes: Iterable[Dtype], found: list[Place]) -> dict[str, str]:
-    """The formats that not every one of the devices has, with the reason."""
+    """The formats that at least one of the devices does not support, with the reason."""
     reasons = ((dtype, _lacks(dtype, found)) for dtype in dtypes)
     return {dtype: reason for dtype, reason in reasons if reason is not None}
 
@@ -40,7 +40,7 @@ def _lacks(dtype: Dtype, found: list[Place]) -> str | None:
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if found[0].backend == "cpu":
-        return None if FORMATS[dtype].on_cpu else "a CPU does not have it"
+        return None if FORMATS[dtype].on_cpu else "the CPU does not support it"
     needed = FORMATS[dtype].capability
     least = min(torch.cuda.get_device_capability(place.torch_name) for place in found)
     if least >= needed:

@@ -1,13 +1,14 @@
-"""One device multiplies: how long that takes, and whether its products are right.
+"""Measures on one device how long matrix products take and whether they are right.
 
-Timed are products of random numbers, because a device draws less power, and so runs faster, on tidy ones. The same
-two matrices are multiplied again and again, and the bits must be the same again and again: cuBLAS gives the same bits
-in every run on GPUs of the same architecture with as many multiprocessors (cuBLAS documentation, "Results
-Reproducibility"). So the sum of these bits is a fingerprint, within the run and among the devices of a fleet.
+The timed products use random numbers, because a device draws less power on regular numbers and therefore runs faster.
+The same two matrices are multiplied again and again, and the bits of the product must always be the same: cuBLAS gives
+the same bits in every run on GPUs of the same architecture with the same number of multiprocessors (cuBLAS
+documentation, "Results Reproducibility"). Therefore the sum of these bits is a fingerprint, within the run and among
+the devices of a fleet.
 
-What a device always gets wrong in the same way shows in products whose value is known: of matrices of -1, 0 and 1, so
-sparse that every sum stays below 256 and is exact in any type and any order of addition. Each column of such a product
-has a sum that is known beforehand, so one wrong element anywhere shows.
+Some devices always make the same mistake. Products with a known value show it: they multiply matrices of -1, 0 and 1
+that are so sparse that every sum stays below 256 and is exact in any type and any order of addition. The sum of each
+column of such a product is known in advance, so a single wrong element anywhere shows.
 """
 
 import hashlib
@@ -23,22 +24,24 @@ if TYPE_CHECKING:
     import torch
 
 CACHE_BYTES = {"cuda": 256 << 20, "cpu": 0}
-"""What is zeroed between products, so that none finds its factors in the cache: stas00/ml-engineering takes as much for
-every GPU. A CPU's speed is compared with nobody's."""
+"""Bytes that are zeroed between products, so that no product finds its factors in the cache: stas00/ml-engineering uses
+the same size for every GPU. The speed of a CPU is not compared with other nodes.
+"""
 
 SCRATCH_BYTES = 12
-"""For every element of the largest matrix, while random numbers become matrices and while products are checked: their
-sums are taken of a copy in eight bytes, with the last product of another kind still there."""
+"""Bytes for every element of the largest matrix, while random numbers become matrices and while products are checked:
+the sums use a copy with eight bytes per element while the last product of another kind still exists.
+"""
 
 EDGES = tuple(1 << power for power in range(6, 19))
-"""Powers of two, from the smallest edge that a matrix may have to the largest."""
+"""Powers of two, from the smallest allowed edge of a matrix to the largest."""
 
 Shape = tuple[int, int, int]
 """Rows, columns and the summed dimension: m, n, k."""
 
 
 class GemmJob(NamedTuple):
-    """What a device is to multiply, and how often."""
+    """The product that a device computes, and the number of repetitions."""
 
     dtype: Dtype
     shape: Shape
@@ -49,10 +52,10 @@ class GemmJob(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Seconds of each timed product, and how many products were not what they should be.
+    """Seconds of each timed product, and the number of bad products by kind.
 
-    `changed` have other bits than the first, `not_finite` hold an infinity or no number, of `proofs` with known sums
-    `wrong` were wrong.
+    `changed` products differ in bits from the first, `not_finite` products hold an infinity or NaN, and `wrong` of the
+    `proofs` products with known sums were wrong.
     """
 
     seconds: list[float]
@@ -64,24 +67,24 @@ class Outcome(NamedTuple):
 
 
 def multiply(place: Place, job: GemmJob) -> Outcome:
-    """Carries out the job on the device; NotEnoughMemoryError says what would fit."""
+    """Runs the job on the device. NotEnoughMemoryError says which size would fit."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     _must_fit(place, job)
     torch.backends.cuda.matmul.allow_tf32 = job.dtype == "tf32"
-    # Products that are split along the summed dimension would be added up in the narrow type, which rounds.
+    # A product that is split along the summed dimension would be added up in the narrow type, which rounds.
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     generator = torch.Generator(place.torch_name).manual_seed(job.seed)
-    seconds, seal = _timed(place, job, generator)
-    proofs = max(1, job.iterations // 10)  # a device that is always wrong need not be asked often
+    seconds, product_check = _timed(place, job, generator)
+    proofs = max(1, job.iterations // 10)  # A device that is always wrong shows it in a few products.
     return Outcome(
         seconds=seconds,
-        changed=int(seal.changed.item()),
-        not_finite=int(seal.not_finite.item()),
+        changed=int(product_check.changed.item()),
+        not_finite=int(product_check.not_finite.item()),
         proofs=proofs,
         wrong=_count_wrong(place, job, generator, proofs),
-        fingerprint=seal.fingerprint(),
+        fingerprint=product_check.fingerprint(),
     )
 
 
@@ -103,8 +106,8 @@ def _needed_bytes(dtype: Dtype, shape: Shape, backend: str) -> int:
     return int(factor * k * (m + n) + product * m * n + SCRATCH_BYTES * max(m * k, n * k, m * n) + CACHE_BYTES[backend])
 
 
-class _Seal:
-    """Remembers the bits of a product and counts what is wrong with later ones, without waiting for the device."""
+class _ProductCheck:
+    """Remembers the bits of a product and counts errors in later ones without waiting for the device."""
 
     def __init__(self, product: "torch.Tensor") -> None:
         self._product = product
@@ -113,23 +116,23 @@ class _Seal:
         self.not_finite = self._first.new_zeros(())
 
     def check(self) -> None:
-        """Looks at the product that is there now."""
+        """Checks the current product."""
         self.changed += (self._sums() != self._first).any()
         self.not_finite += ~self._product.isfinite().all()
 
     def fingerprint(self) -> str:
-        """The bits of the first product in 16 hexadecimal digits."""
+        """The bits of the first product as 16 hexadecimal digits."""
         return hashlib.sha256(self._first.cpu().numpy().tobytes()).hexdigest()[:16]
 
     def _sums(self) -> "torch.Tensor":
-        """For each column the sum of its elements' bits, taken as whole numbers."""
+        """For each column the sum of its elements' bits, read as whole numbers."""
         import torch  # noqa: PLC0415  only child processes may load torch
 
         bits = {2: torch.int16, 4: torch.int32}[self._product.itemsize]
         return self._product.view(bits).sum(0, dtype=torch.int64)
 
 
-def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[list[float], _Seal]:
+def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[list[float], _ProductCheck]:
     import torch  # noqa: PLC0415  only child processes may load torch
 
     m, n, k = job.shape
@@ -142,19 +145,19 @@ def _timed(place: Place, job: GemmJob, generator: "torch.Generator") -> tuple[li
         into(left, right, product)
 
     def refresh() -> None:
-        seal.check()
-        product.fill_(math.nan)  # so that an element that is not written is no number
+        product_check.check()
+        product.fill_(math.nan)  # so that an element that is never written is NaN
         cache.zero_()
 
     warm_up(place, work, job.warmup_s)
-    seal = _Seal(product)
+    product_check = _ProductCheck(product)
     seconds = time_each(place, work, job.warmup_iterations + job.iterations, between=refresh)
-    seal.check()
-    return seconds[job.warmup_iterations :], seal
+    product_check.check()
+    return seconds[job.warmup_iterations :], product_check
 
 
 def _random(shape: tuple[int, int], job: GemmJob, generator: "torch.Generator") -> "torch.Tensor":
-    """Normally distributed numbers; on the CPU, whose libraries may add in any order, whole ones with exact sums."""
+    """Normally distributed numbers; on the CPU, whose libraries may add in any order, whole numbers with exact sums."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if generator.device.type == "cpu":
@@ -173,7 +176,7 @@ def _empty_product(place: Place, job: GemmJob) -> "torch.Tensor":
 
 
 def _multiplier(place: Place, dtype: Dtype) -> Callable[["torch.Tensor", "torch.Tensor", "torch.Tensor"], object]:
-    """What multiplies its first argument by the second, a transposed matrix as fp8 demands it, into the third."""
+    """A function that multiplies its first argument by the second (transposed, as fp8 needs it) into the third."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if dtype != "fp8":
@@ -185,7 +188,7 @@ def _multiplier(place: Place, dtype: Dtype) -> Callable[["torch.Tensor", "torch.
 
 
 def _count_wrong(place: Place, job: GemmJob, generator: "torch.Generator", proofs: int) -> int:
-    """How many of some products with known column sums are wrong."""
+    """The number of wrong products among `proofs` products with known column sums."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     m, n, k = job.shape
@@ -193,7 +196,8 @@ def _count_wrong(place: Place, job: GemmJob, generator: "torch.Generator", proof
     left, right = _ternary((m, k), density, generator), _ternary((n, k), density, generator)
     known = _column_sums(left, right)
     factor: torch.dtype = getattr(torch, FORMATS[job.dtype].factor)
-    left, right = left.half().to(factor), right.half().to(factor).t()  # fp8 is made of floating-point numbers only
+    # torch converts to fp8 only from floating-point types
+    left, right = left.half().to(factor), right.half().to(factor).t()
     product = _empty_product(place, job)
     into = _multiplier(place, job.dtype)
     wrong = torch.zeros((), dtype=torch.int64, device=place.torch_name)
@@ -205,15 +209,15 @@ def _count_wrong(place: Place, job: GemmJob, generator: "torch.Generator", proof
 
 
 def _ternary(shape: tuple[int, int], density: float, generator: "torch.Generator") -> "torch.Tensor":
-    """-1, 0 and 1 as small whole numbers; `density` of them are not 0."""
+    """-1, 0 and 1 as small whole numbers; the share `density` of them is not 0."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
-    dice = torch.rand(shape, generator=generator, device=generator.device)
-    return (dice < density / 2).to(torch.int8).sub_((dice > 1 - density / 2).to(torch.int8))
+    draws = torch.rand(shape, generator=generator, device=generator.device)
+    return (draws < density / 2).to(torch.int8).sub_((draws > 1 - density / 2).to(torch.int8))
 
 
 def _column_sums(left: "torch.Tensor", right: "torch.Tensor") -> "torch.Tensor":
-    """Those of the product of `left` and the transposed `right`, some rows at a time to take little memory."""
+    """Column sums of the product of `left` and the transposed `right`, computed by blocks of rows to save memory."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     sums = left.sum(0, dtype=torch.float64)

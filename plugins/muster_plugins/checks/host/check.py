@@ -24,7 +24,7 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.host import clock, file_systems, kernel, memory, processes
 from muster_plugins.checks.host import services as host_services
-from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.real_node import must_be_real
@@ -34,8 +34,8 @@ NAME = "host"
 _PARTS = (file_systems, memory, processes, clock, kernel, host_services)
 
 FINDS = {
-    "host.unknown": "could not be found out",
-    "host.not_here": "not looked at",
+    "host.unknown": "could not be determined",
+    "host.not_here": "not examined",
 } | {code: meaning for part in _PARTS for code, meaning in part.FINDS.items()}
 
 JUDGED = (
@@ -102,7 +102,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
     return [
         Check(
             name=NAME,
-            summary="The machine around the GPUs: disks, memory, stuck processes, clock, kernel modules, services",
+            summary="The host around the GPUs: disks, memory, stuck processes, clock, kernel modules, services",
             scope=Scope.NODE,
             params=NoParams,
             measure=partial(measure, looks(config.plugin(NAME, HostSettings))),
@@ -137,7 +137,7 @@ def looks(settings: HostSettings) -> dict[str, Look]:
 
 
 def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Measurement:
-    """The results of all looks together. If a look has nothing to see, the facts say why."""
+    """The results of all looks together. If a look finds nothing to examine, the facts say why."""
     must_be_real(context)
     metrics: dict[str, Metric] = {}
     facts: Json = {}
@@ -146,9 +146,9 @@ def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Me
     for name, look in looks.items():
         try:
             seen = look(context)
-        except NotHere as reason:
+        except NotApplicable as reason:
             not_here[name] = str(reason)
-        except (CannotTell, OSError) as reason:
+        except (CannotDetermine, OSError) as reason:
             unknown[name] = str(reason)
         else:
             metrics |= seen.metrics

@@ -1,23 +1,23 @@
-"""Whether the host's clock is synchronised, asked of the kernel: no privileges, programs or network needed."""
+"""Whether the host's clock is synchronised. The kernel knows; no privileges, programs or network are needed."""
 
 import ctypes
 import os
 from collections.abc import Mapping
 
 from muster import Context, Finding, Measurement, Reference, Severity
-from muster_plugins.checks.host.look import CannotTell
+from muster_plugins.checks.host.look import CannotDetermine
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single, single_metric
 
 FINDS = {
-    "host.clock_unsynchronised": "nothing keeps the clock right",
+    "host.clock_unsynchronised": "no program synchronises the clock",
     "host.clock_off": "the clock is off",
 }
 
 _GIVEN_UP_S = 16.0
-"""NTP_PHASE_LIMIT of linux/timex.h: the error bound ends up there if no program tells the kernel the time.
+"""NTP_PHASE_LIMIT of linux/timex.h: the error bound grows to this value if no program tells the kernel the time.
 
-chronyd without `rtcsync` keeps the clock right, and so the error small, but never says that it is synchronised.
+chronyd without `rtcsync` keeps the clock right, and so the error small, but never reports it as synchronised.
 """
 
 _STA_UNSYNC = 0x0040  # linux/timex.h
@@ -25,7 +25,7 @@ _STA_NANO = 0x2000  # the offset is in nanoseconds instead of microseconds
 
 
 class _Timex(ctypes.Structure):
-    """struct timex of 64-bit Linux, to the end of what is read here; the kernel writes 208 bytes."""
+    """struct timex of 64-bit Linux, up to the last field read here; the kernel writes 208 bytes."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -42,7 +42,7 @@ def look(context: Context) -> Measurement:
     """Offset and error bound of the clock in seconds, and whether it is synchronised."""
     timex = _Timex(modes=0)  # only reads, so any user may call it
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(timex)) < 0:
-        raise CannotTell(f"adjtimex: {os.strerror(ctypes.get_errno())}")
+        raise CannotDetermine(f"adjtimex: {os.strerror(ctypes.get_errno())}")
     return Measurement(
         metrics={
             "clock_offset_s": abs(timex.offset) / (1e9 if timex.status & _STA_NANO else 1e6),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
 from muster.model import Data, Metric
-from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.checks.host.look import CannotDetermine, read
 from muster_plugins.shared.listed_finding import listed_finding
 
 ANSWER_S = 3.0
@@ -20,8 +20,8 @@ _NEVER_WRITABLE = frozenset({"cramfs", "erofs", "iso9660", "squashfs", "udf"})
 FINDS = {
     "host.disk_full": "a file system has little space left",
     "host.inodes_low": "a file system has few inodes left",
-    "host.mount_unusable": "paths that must be there cannot be used",
-    "host.mount_refused": "paths that this user may not ask about",
+    "host.mount_unusable": "required paths cannot be used",
+    "host.mount_refused": "paths that this user may not access",
     "host.mount_hangs": "file systems that do not answer",
     "host.read_only": "file systems that were writable, or should be, are read-only",
 }
@@ -96,15 +96,16 @@ class FileSystems:
         return dict(self._asked)
 
     def _read_only(self) -> tuple[str, ...]:
-        """The mounts that became read-only, on disks only: images and container layers are meant to be.
+        """The mounts that became read-only, on disks only: images and container layers are read-only by design.
 
-        A mount of a writable file system may be read-only as well: in a container, or to keep a service from writing.
+        A mount of a writable file system may also be read-only by design: in a container, or to keep a service from
+        writing.
         """
         seen = mounts(read(self._proc / "1" / "mountinfo"))
         on_disk = [mount for mount in seen if mount.source.startswith("/dev/") and mount.kind not in _NEVER_WRITABLE]
         try:
             configured = writable_by_fstab(read(self._fstab))
-        except CannotTell:  # containers and image-based systems have none
+        except CannotDetermine:  # containers and image-based systems have none
             configured = frozenset()
         there = {mount.device for mount in on_disk}
         self._writable = frozenset(
@@ -115,7 +116,7 @@ class FileSystems:
 
 
 class _SpaceQuery:
-    """Asks for the space of a file system in a thread of its own, because the answer may never come."""
+    """Reads the free space of a file system in its own thread, because the answer may never come."""
 
     def __init__(self, path: Path) -> None:
         self.answer: os.statvfs_result | OSError = TimeoutError()

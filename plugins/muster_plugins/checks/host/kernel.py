@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity
-from muster_plugins.checks.host.look import CannotTell, NotHere, has_gpus, read
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -16,7 +16,7 @@ use."""
 
 FINDS = {
     "host.file_handles": "the host runs out of file handles",
-    "host.governor": "CPUs are not governed as expected, which delays what the GPUs wait for",
+    "host.governor": "CPUs do not use the expected frequency governor, which delays the GPUs",
     "host.module_missing": "kernel modules are not loaded",
 }
 
@@ -28,17 +28,17 @@ def file_handles(proc: Path, context: Context) -> Measurement:
         allocated, _, most = (int(field) for field in text.split())
         share = allocated / most
     except (ValueError, ArithmeticError):
-        raise CannotTell(f"{proc / 'sys/fs/file-nr'} is not three numbers: {text[:60]!r}") from None
+        raise CannotDetermine(f"{proc / 'sys/fs/file-nr'} is not three numbers: {text[:60]!r}") from None
     return Measurement(metrics={"file_handles_used_share": share})
 
 
 def governors(sysfs: Path, expected: str | None, context: Context) -> Measurement:
     """How many CPUs have each governor, on hosts with GPUs."""
     if not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     files = sorted(sysfs.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
     if not files:
-        raise NotHere("no CPU frequency driver: a virtual machine, or the firmware decides")
+        raise NotApplicable("no CPU frequency driver: a virtual machine, or the firmware decides")
     counts = Counter(read(file).strip() for file in files)
     return Measurement(facts={"governors": dict(counts), "expected_governor": expected})
 
@@ -46,11 +46,11 @@ def governors(sysfs: Path, expected: str | None, context: Context) -> Measuremen
 def modules(sysfs: Path, expected: Sequence[str] | None, context: Context) -> Measurement:
     """The expected kernel modules that are not loaded."""
     if expected is None and not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     if expected is None and context.devices:
-        raise NotHere("the driver answers, and the settings name no module")
+        raise NotApplicable("the driver answers, and the settings name no module")
     if not (sysfs / "module").is_dir():
-        raise CannotTell(f"{sysfs / 'module'} is not there")
+        raise CannotDetermine(f"{sysfs / 'module'} is not there")
     names = [name.replace("-", "_") for name in (DRIVER_MODULES if expected is None else expected)]
     return Measurement(facts={"modules_missing": [name for name in names if not (sysfs / "module" / name).is_dir()]})
 

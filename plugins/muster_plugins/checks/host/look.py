@@ -1,4 +1,4 @@
-"""What the looks of the check `host` share: the errors for nothing to see and for cannot see it.
+"""The common part of the looks of the check `host`: the errors for `nothing to examine` and `cannot find out`.
 
 A look is a function of the run's context. It returns metrics, and facts under its own key, or raises.
 """
@@ -15,21 +15,21 @@ Look = Callable[[Context], Measurement]
 _LONGEST_BYTES = 1 << 20
 
 
-class NotHere(Exception):
+class NotApplicable(Exception):
     """The node has nothing of this kind, and nothing is expected."""
 
 
-class CannotTell(Exception):
+class CannotDetermine(Exception):
     """The look could not find out; the text says why."""
 
 
 def read(path: Path) -> str:
-    """The text of a file of procfs, sysfs or /etc. Raises CannotTell if it cannot be read."""
+    """The text of a file of procfs, sysfs or /etc. Raises CannotDetermine if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(_LONGEST_BYTES).decode("utf-8", errors="replace")
     except OSError as error:
-        raise CannotTell(f"{path}: {os.strerror(error.errno or 0)}") from None
+        raise CannotDetermine(f"{path}: {os.strerror(error.errno or 0)}") from None
 
 
 def has_gpus(context: Context, sysfs: Path) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from muster import Context, Finding, Measurement, Reference, Severity
 from muster.model import Metric
-from muster_plugins.checks.host.look import CannotTell, NotHere, has_gpus, read
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -26,28 +26,28 @@ def available(proc: Path, context: Context) -> Measurement:
         total, free = kib["MemTotal:"], kib["MemAvailable:"]
         metrics: dict[str, Metric] = {"memory_available_share": free / total, "memory_available_bytes": free * 1024.0}
     except (KeyError, ArithmeticError):
-        raise CannotTell(f"{proc / 'meminfo'} does not say MemTotal and MemAvailable") from None
+        raise CannotDetermine(f"{proc / 'meminfo'} does not say MemTotal and MemAvailable") from None
     return Measurement(metrics=metrics)
 
 
 def shared(shm: Path, sysfs: Path, context: Context) -> Measurement:
     """The size of the file system in which NCCL's processes share memory, on hosts with GPUs."""
     if not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     try:
         found = os.statvfs(shm)
     except OSError as error:
-        raise CannotTell(f"{shm}: {error.strerror}") from None
+        raise CannotDetermine(f"{shm}: {error.strerror}") from None
     return Measurement(metrics={"shm_bytes": float(found.f_blocks * found.f_frsize)})
 
 
 def lockable(sysfs: Path, context: Context) -> Measurement:
     """How much memory this process may lock, -1 for no limit, on hosts with RDMA devices and GPUs."""
     if not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     rdma = sysfs / "class/infiniband"
     if not rdma.is_dir() or not any(rdma.iterdir()):
-        raise NotHere("no RDMA device here")
+        raise NotApplicable("no RDMA device here")
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return Measurement(facts={"memlock_bytes": -1 if limit == resource.RLIM_INFINITY else limit})
 

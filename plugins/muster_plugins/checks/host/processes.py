@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
-from muster_plugins.checks.host.look import CannotTell, read
+from muster_plugins.checks.host.look import CannotDetermine, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -37,7 +37,7 @@ _IN_DRIVER = re.compile(r"_?nv|uvm|os_acquire")
 
 
 class ProcessesReading(Data):
-    """One look. `stuck` and `driver_zombies` have name and process id of those that were so at the last look too."""
+    """One look. `stuck` and `driver_zombies` name the processes that were stuck or dead at the last look, too."""
 
     is_first: bool = False
     stuck: tuple[str, ...] = ()
@@ -101,9 +101,9 @@ class Processes:
 
 
 def _process(entry: Path) -> StuckProcess | None:
-    """From the file `status`; None for a process that is neither stuck nor dead, has gone, or cannot be read.
+    """The process from the file `status`; None if it is neither stuck nor dead, has ended, or cannot be read.
 
-    Nearly all processes are the former, and there may be thousands: no more is read of them than it takes to see that.
+    There may be thousands of healthy processes, so this reads only as much of each as it needs to recognise them.
     """
     try:
         with (entry / "status").open("rb", buffering=0) as file:
@@ -126,7 +126,7 @@ def _process(entry: Path) -> StuckProcess | None:
 def _waits_for_driver(entry: Path) -> bool:
     try:
         return _IN_DRIVER.match(read(entry / "wchan")) is not None
-    except CannotTell:
+    except CannotDetermine:
         return False
 
 

@@ -8,13 +8,13 @@ from typing import cast
 
 from muster import Context, Finding, Measurement, Reference, Severity
 from muster.model import Data
-from muster_plugins.checks.host.look import CannotTell, NotHere, has_gpus
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus
 from muster_plugins.shared import pci
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.programs import NotRun, TimedOut, find_program, run_program
 
 FABRIC_MANAGER = "nvidia-fabricmanager.service"
-"""Examined on hosts with NVSwitches. Images for many machine types have it too, and elsewhere it ends with an error."""
+"""Examined on hosts with NVSwitches. Images for many machine types include it, and it fails on other hosts."""
 
 IMEX = "nvidia-imex.service"
 """Examined wherever it is installed. Without it, GPUs of different nodes cannot share memory over NVLink."""
@@ -34,7 +34,7 @@ FINDS = {
 _NOT_BOOTED = "System has not been booted with systemd"
 
 
-class NoSystemd(CannotTell):
+class NoSystemd(CannotDetermine):
     """systemctl exists, but systemd has not started this host or container."""
 
 
@@ -72,25 +72,25 @@ class ContainerRuntime(Data):
 def units(systemctl: Path, expected: Sequence[str], sysfs: Path, context: Context) -> Measurement:
     """The state of the expected units, and of the known units that are installed."""
     if not expected and not has_gpus(context, sysfs):
-        raise NotHere("no GPU here")
+        raise NotApplicable("no GPU here")
     program = find_program(systemctl)
     if program is None:
-        raise (CannotTell if expected else NotHere)(f"{systemctl} is not installed")
+        raise (CannotDetermine if expected else NotApplicable)(f"{systemctl} is not installed")
     known = [FABRIC_MANAGER, IMEX] if pci.nvidia_switches(sysfs / "bus/pci/devices") else [IMEX]
     asked = [*expected, *(name for name in known if name not in expected)]
     try:
         answers = _show(program, asked)
     except NoSystemd as error:
-        raise (CannotTell if expected else NotHere)(str(error)) from None
+        raise (CannotDetermine if expected else NotApplicable)(str(error)) from None
     found = [
         SystemdUnit(
             name=name,
-            load=told.get("LoadState", ""),
-            active=told.get("ActiveState", ""),
-            enabled=told.get("UnitFileState", ""),
+            load=state.get("LoadState", ""),
+            active=state.get("ActiveState", ""),
+            enabled=state.get("UnitFileState", ""),
             expected=name in expected,
         )
-        for name, told in zip(asked, answers, strict=True)
+        for name, state in zip(asked, answers, strict=True)
     ]
     there = (unit for unit in found if unit.expected or unit.load != "not-found")
     return Measurement(facts={"units": [unit.model_dump(mode="json") for unit in there]})
@@ -102,13 +102,13 @@ def _show(program: Path, names: Sequence[str]) -> list[dict[str, str]]:
     try:
         done = run_program([program, "show", properties, "--", *names], timeout_s=ANSWER_S)
     except (NotRun, TimedOut) as error:
-        raise CannotTell(str(error)) from None
+        raise CannotDetermine(str(error)) from None
     if done.exit_code and _NOT_BOOTED in done.stderr:
         raise NoSystemd(_NOT_BOOTED)
-    told = _blocks(done.stdout)
-    if done.exit_code or len(told) != len(names):
-        raise CannotTell(f"{program} tells of {len(told)} of {len(names)} units: {done.stderr.strip()[:200]}")
-    return told
+    blocks = _blocks(done.stdout)
+    if done.exit_code or len(blocks) != len(names):
+        raise CannotDetermine(f"{program} reports {len(blocks)} of {len(names)} units: {done.stderr.strip()[:200]}")
+    return blocks
 
 
 def _blocks(text: str) -> list[dict[str, str]]:
@@ -121,7 +121,7 @@ def runtimes(expected: Sequence[Path], known: Sequence[Path], context: Context) 
     """Whether container runtimes accept connections: the expected ones, and the known ones that have a socket."""
     found = [path for path in known if path not in expected and path.is_socket()]
     if not expected and not found:
-        raise NotHere("no container runtime here")
+        raise NotApplicable("no container runtime here")
     tried = [_tried(path, expected=path in expected) for path in (*expected, *found)]
     return Measurement(facts={"runtimes": [runtime.model_dump(mode="json") for runtime in tried]})
 
@@ -140,8 +140,8 @@ def _tried(path: Path, *, expected: bool) -> ContainerRuntime:
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Finds units that are down and runtimes that do not answer; only a warning if the settings do not require them."""
-    told = [SystemdUnit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
-    down = [unit for unit in told if unit.is_down]
+    units_here = [SystemdUnit.model_validate(each) for each in cast("list[object]", measurement.facts.get("units", []))]
+    down = [unit for unit in units_here if unit.is_down]
     tried = [
         ContainerRuntime.model_validate(each) for each in cast("list[object]", measurement.facts.get("runtimes", []))
     ]

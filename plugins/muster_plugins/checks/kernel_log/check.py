@@ -3,8 +3,8 @@
 The rules are in `rules.toml`, `xids.toml` and `sxids.toml`. An event remains a finding until the node is rebooted, the
 device is reset, or the event has not been seen for a while. Equal events are one finding with a count.
 
-What stands is kept in `kernel_log.json` in the agent's `data_dir`. An operator who has repaired the node takes it back
-with `muster check clear kernel_log`, which touches `kernel_log.cleared` there: what happened before does not count.
+Standing events are kept in `kernel_log.json` in the agent's `data_dir`. After a repair, an operator clears them with
+`muster check clear kernel_log`, which touches `kernel_log.cleared` there: earlier events do not count.
 """
 
 from collections.abc import Mapping
@@ -91,44 +91,44 @@ class KernelLogReading(Data):
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """A finding for each kind of standing event. The severity of corrected errors depends on their recent number."""
     reading = KernelLogReading.model_validate(measurement.facts)
-    findings = [_finding(told, references) for told in reading.told]
+    findings = [_finding(event, references) for event in reading.told]
     if reading.unavailable is not None:
         summary = f"the kernel log cannot be read: {reading.unavailable}"
         findings.append(Finding(code=f"{NAME}.no_access", summary=summary, severity=Severity.UNKNOWN))
     if reading.forgetful is not None:
-        summary = f"what the kernel log has told is forgotten when the agent restarts: {reading.forgetful}"
+        summary = f"events of the kernel log are forgotten when the agent restarts: {reading.forgetful}"
         findings.append(Finding(code=f"{NAME}.not_kept", summary=summary, severity=Severity.INFO))
     return findings
 
 
-def _finding(told: JudgedEvent, references: Mapping[str, Reference]) -> Finding:
-    severity, action, evidence = told.severity, told.action, _evidence(told)
-    if told.rate is not None:
+def _finding(event: JudgedEvent, references: Mapping[str, Reference]) -> Finding:
+    severity, action, evidence = event.severity, event.action, _evidence(event)
+    if event.rate is not None:
         action = Action.NONE
-        for judged in judge_value(told.recent, references.get(told.rate), code=NAME):
-            severity, action = judged.severity, told.action
+        for judged in judge_value(event.recent, references.get(event.rate), code=NAME):
+            severity, action = judged.severity, event.action
             evidence |= judged.evidence
-    where = f" ({told.address})" if told.address and told.device is None else ""
-    times = f", {told.count} times" if told.count > 1 else ""
+    where = f" ({event.address})" if event.address and event.device is None else ""
+    times = f", {event.count} times" if event.count > 1 else ""
     return Finding(
-        code=f"{NAME}.{told.code}",
-        summary=f"{told.summary}{where}{times}",
+        code=f"{NAME}.{event.code}",
+        summary=f"{event.summary}{where}{times}",
         severity=severity,
-        device=told.device,
+        device=event.device,
         action=action,
         evidence=evidence,
     )
 
 
-def _evidence(told: JudgedEvent) -> Json:
+def _evidence(event: JudgedEvent) -> Json:
     """The evidence, with the code of an XID or SXid under that name."""
-    known: Json = {told.code: told.number, "address": told.address, "line": told.line or None}
+    known: Json = {event.code: event.number, "address": event.address, "line": event.line or None}
     return {
         **{name: value for name, value in known.items() if value is not None},
-        "count": told.count,
-        "first": format_instant(told.first),
-        "last": format_instant(told.last),
-        "source": told.source,
+        "count": event.count,
+        "first": format_instant(event.first),
+        "last": format_instant(event.last),
+        "source": event.source,
     }
 
 
@@ -178,14 +178,14 @@ def measure(log: KernelLog, params: NoParams, context: Context) -> Measurement:
         if not context.devices and not context.expected_gpus:
             raise Skip(f"no GPU here, and the kernel log cannot be read: {error}") from None
         return Measurement(facts=KernelLogReading(unavailable=str(error)).model_dump(mode="json"))
-    told = tuple(_told(entry, look, context) for entry in look.standing.entries)
+    events = tuple(_judged_event(entry, look, context) for entry in look.standing.entries)
     return Measurement(
-        metrics={metric: max((each.recent for each in told if each.rate == metric), default=0.0) for metric in RATES},
-        facts=KernelLogReading(told=told, forgetful=log.forgetful).model_dump(mode="json"),
+        metrics={metric: max((each.recent for each in events if each.rate == metric), default=0.0) for metric in RATES},
+        facts=KernelLogReading(told=events, forgetful=log.forgetful).model_dump(mode="json"),
     )
 
 
-def _told(entry: StandingEvent, look: KernelLogLook, context: Context) -> JudgedEvent:
+def _judged_event(entry: StandingEvent, look: KernelLogLook, context: Context) -> JudgedEvent:
     event = entry.event
     indices = {normal_address(device.pci_address or ""): device.index for device in context.devices}
     return JudgedEvent(

@@ -22,7 +22,7 @@ class StandingEventsFile:
         self.trouble: str | None = None
 
     def require_kept(self) -> None:
-        """Raises OSError if no process has kept events here: then this is not the directory that the agent uses."""
+        """Raises OSError if no process has stored events here; then this is not the directory that the agent uses."""
         self._path.stat()
 
     def recall(self) -> StandingEvents:
@@ -33,7 +33,7 @@ class StandingEventsFile:
         return self._standing if self._standing.boot_id == boot_id else StandingEvents(boot_id=boot_id)
 
     def keep(self, standing: StandingEvents) -> None:
-        """Replaces the file as a whole, unless nothing has changed."""
+        """Replaces the whole file, unless nothing has changed."""
         if standing == self._standing and self.trouble is None:
             return
         self._standing = standing
@@ -53,7 +53,7 @@ class StandingEventsFile:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Replaces a file through a new one that this process owns: root may run here in a directory that is not root's."""
+    """Replaces a file through a new file that this process owns: root may run here in another user's directory."""
     descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -24,10 +24,10 @@ class KernelLogLook(NamedTuple):
 
 
 class KernelLog:
-    """The log, read from where the last look ended, with the events that still stand.
+    """The log, read from the end of the last look, with the events that still stand.
 
-    What happened before the file `cleared` was last touched does not stand. The kernel's own clock is taken for
-    CLOCK_MONOTONIC, which it follows but for the time that a machine sleeps.
+    Events before the last change of the file `cleared` do not stand. The time of the kernel's log is taken for
+    CLOCK_MONOTONIC. Both agree except for the time in which a machine sleeps.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class KernelLog:
         return KernelLogLook(standing, now_s, booted_at)
 
     def clear(self) -> None:
-        """Lets nothing stand that has happened until now, from the next look of any process on.
+        """Clears all events so far, from the next look of any process on.
 
-        Raises OSError if it cannot, also if no process keeps its events in this directory.
+        Raises OSError if it cannot, also if no process stores its events in this directory.
         """
         self._memory.require_kept()
         self._cleared.touch()
@@ -71,8 +71,8 @@ class KernelLog:
         """Blocks until the log has an event that no application caused. Raises LogUnavailable if it cannot."""
         while True:
             self._ahead.wait()
-            told = {recognise(record) for record in self._ahead.records() if record}
-            if any(map(_matters, told)):
+            recognised = {recognise(record) for record in self._ahead.records() if record}
+            if any(map(_matters, recognised)):
                 return
 
     def _records(self, since_epoch_s: float) -> Iterator[Record | None]:
@@ -92,5 +92,7 @@ class KernelLog:
             return 0.0
 
 
-def _matters(told: KernelEvent | EventEnd | None) -> bool:
-    return isinstance(told, EventEnd) or (isinstance(told, KernelEvent) and told.severity is not Severity.INFO)
+def _matters(recognised: KernelEvent | EventEnd | None) -> bool:
+    return isinstance(recognised, EventEnd) or (
+        isinstance(recognised, KernelEvent) and recognised.severity is not Severity.INFO
+    )

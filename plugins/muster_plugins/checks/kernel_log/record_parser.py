@@ -65,7 +65,7 @@ def _journal_record(line: str) -> Record | None:
     try:
         entry: dict[str, Any] = json.loads(line)
         text = entry["MESSAGE"]
-        if isinstance(text, list):  # what is not UTF-8 comes as numbers
+        if isinstance(text, list):  # text that is not UTF-8 comes as numbers
             text = bytes(text).decode(errors="replace")
         microseconds = int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"])
         device = str(entry.get("_KERNEL_DEVICE", ""))

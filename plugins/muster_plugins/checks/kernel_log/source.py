@@ -92,5 +92,5 @@ def read_journal(program: Path, since_epoch_s: float, timeout_s: float) -> Itera
         raise LogUnavailable(str(error)) from None
     if done.exit_code or not done.stdout:
         raise LogUnavailable(f"{program}: {done.stderr.strip()[:200] or 'nothing from the kernel'}")
-    lines = done.stdout.split("\n")[:-1]  # the last is empty, or cut off where there was too much to be read at once
+    lines = done.stdout.split("\n")[:-1]  # the last line is empty, or incomplete if there was too much for one read
     return journal_records(lines)

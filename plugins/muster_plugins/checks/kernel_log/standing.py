@@ -110,7 +110,7 @@ def fold(
 ) -> StandingEvents:
     """The events that stand after `records`. Records that were read before are skipped.
 
-    `now_s` is the time since the boot, which no record is later than; what happened up to `forgiven_s` does not count.
+    `now_s` is the time since the boot, which no record is later than. Events up to `forgiven_s` do not count.
     """
     tally = _EventTally({entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s})
     seq, at_s = before.seq, before.at_s
@@ -144,12 +144,12 @@ class _EventTally:
     def __init__(self, entries: dict[KernelEvent, StandingEvent]) -> None:
         self._entries = entries
 
-    def take(self, told: KernelEvent | EventEnd | None, at_s: float, text: str) -> None:
-        match told:
+    def take(self, recognised: KernelEvent | EventEnd | None, at_s: float, text: str) -> None:
+        match recognised:
             case KernelEvent():
-                self.count(told, at_s, sample=text)
+                self.count(recognised, at_s, sample=text)
             case EventEnd():
-                self._entries = {event: entry for event, entry in self._entries.items() if not told.ends(event)}
+                self._entries = {event: entry for event, entry in self._entries.items() if not recognised.ends(event)}
 
     def count(self, event: KernelEvent, at_s: float, *, times: int = 1, sample: str = "") -> None:
         entry = self._entries.get(event)

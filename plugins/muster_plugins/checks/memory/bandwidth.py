@@ -1,7 +1,7 @@
-"""How fast memory is read and written: a device's own, and between host and device.
+"""Measures how fast memory is read and written: a device's own memory, and transfers between host and device.
 
 GB = 1e9 bytes. A copy reads and writes every byte, a triad (a = b + factor x c, as in STREAM) reads two and writes one;
-both count as what is read and written together. A transfer counts once.
+both count the bytes read and written together. A transfer counts once.
 """
 
 import os
@@ -21,7 +21,7 @@ TRIAD_FACTOR = 3.0
 
 
 class BandwidthJob(NamedTuple):
-    """Buffers of `size_bytes` are moved so often."""
+    """Moves buffers of `size_bytes` for `iterations` iterations."""
 
     size_bytes: int
     iterations: int
@@ -35,7 +35,7 @@ class Bandwidth(NamedTuple):
 
 
 class Transfers(NamedTuple):
-    """GB/s, the median of all iterations; `near` says that the host's memory was the one next to the device."""
+    """GB/s, the median of all iterations; `near` means that the host's buffer was in the memory next to the device."""
 
     to_device: float
     to_host: float
@@ -43,7 +43,7 @@ class Transfers(NamedTuple):
 
 
 def bandwidth(place: Place, job: BandwidthJob) -> Bandwidth:
-    """Reads and writes the memory of one device; of the CPU, that of the host."""
+    """Reads and writes the memory of one device; for the CPU, that of the host."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     must_fit(place, job, buffers=3)
@@ -60,7 +60,7 @@ def transfers(
     """Moves a buffer from pinned host memory to one device and back.
 
     `cpus` are those next to the device; a thread on them gets the memory next to them. `hosts` keeps the host buffers
-    by CPUs, because torch would reuse a buffer that is given back for a device on another socket.
+    by CPUs. Otherwise torch would reuse a freed buffer for a device on another socket.
     """
     must_fit(place, job, buffers=1)
     on_device = buffer(place, job.size_bytes).zero_()
@@ -76,21 +76,21 @@ def transfers(
 
 
 def must_fit(place: Place, job: BandwidthJob, buffers: int) -> None:
-    """NotEnoughMemoryError if the device has less free memory than the buffers take."""
+    """Raises NotEnoughMemoryError if the device has less free memory than the buffers need."""
     needed, free = buffers * job.size_bytes, free_bytes(place)
     if needed > free:
         raise NotEnoughMemoryError(needed, free, f"size_bytes={free // buffers} fits now")
 
 
 def buffer(place: Place, size_bytes: int) -> "torch.Tensor":
-    """A buffer on the device, not initialised."""
+    """An uninitialised buffer on the device."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     return torch.empty(size_bytes // torch.float32.itemsize, dtype=torch.float32, device=place.torch_name)
 
 
 def _pinned(place: Place, size_bytes: int) -> "torch.Tensor":
-    """A host buffer that a GPU reads without the help of the CPU; touched, so that it is there."""
+    """A host buffer that a GPU reads without the help of the CPU; it is written once, so that its pages exist."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     pinned = place.backend == "cuda"
@@ -104,7 +104,7 @@ def gbps(place: Place, job: BandwidthJob, times_moved: int, work: Callable[[], o
 
 
 def cpus_next_to(pci_address: str | None, pci_root: Path) -> frozenset[int]:
-    """The CPUs on the device's socket as sysfs tells them; none where it does not."""
+    """The CPUs on the device's socket, from sysfs; empty if sysfs does not say."""
     try:
         text = (pci_root / (pci_address or "unknown") / "local_cpulist").read_text(encoding="ascii")
         ranges = [[int(end) for end in part.split("-")] for part in text.strip().split(",")]
@@ -115,7 +115,7 @@ def cpus_next_to(pci_address: str | None, pci_root: Path) -> frozenset[int]:
 
 @contextmanager
 def running_on(cpus: frozenset[int]) -> Iterator[bool]:
-    """Keeps this thread on those of the CPUs that it may use; False, and nothing changes, where there are none."""
+    """Keeps this thread on those of the CPUs that it may use. Returns False and changes nothing if there are none."""
     allowed = os.sched_getaffinity(0)
     wanted = allowed & cpus
     os.sched_setaffinity(0, wanted or allowed)

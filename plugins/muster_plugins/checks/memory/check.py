@@ -1,7 +1,7 @@
-"""The check `memory`: whether a device's memory is sound, and as fast as it should be, by itself and for others.
+"""The check `memory`: whether the memory of a device is intact, and the bandwidth of the memory and of copies.
 
-`parts` measures; the test with patterns is in `pattern`, bandwidth and transfers in `bandwidth`,
-copies between devices in `pairs`.
+`parts` measures. The pattern test is in `pattern`, bandwidth and transfers are in `bandwidth`, and copies between
+devices are in `pairs`.
 """
 
 from collections.abc import Mapping
@@ -47,10 +47,10 @@ NAME = "memory"
 FINDS = {
     **device_finds(NAME),
     **pairs.FINDS,
-    "memory.corrupt": "memory of a device gives back other bits than were written",
-    "memory.slow": "the memory of a device is slower than its model's should be",
+    "memory.corrupt": "memory of a device returns other bits than were written",
+    "memory.slow": "the memory of a device is slower than its reference",
     "memory.transfer_slow": "copies between host and device are slow: the PCIe link, or the host's memory",
-    "memory.host_slow": "the memory of the host is slower than the operator expects",
+    "memory.host_slow": "the memory of the host is slower than the operator's reference",
 }
 
 BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", pairs.METRIC)
@@ -59,35 +59,38 @@ BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", pairs
 class MemorySettings(Section):
     """The table `[plugins.memory]`."""
 
-    pci_root: Path = Field(
-        pci.SYSFS, description="Where the PCI bus is read, which says which CPUs are next to a device"
-    )
+    pci_root: Path = Field(pci.SYSFS, description="Where the PCI bus is read, which shows the CPUs next to a device")
 
 
 class MemoryParams(Params):
-    """What is left out is chosen to suit the backend."""
+    """Parameters that are not set get a default that suits the backend."""
 
     parts: tuple[Part, ...] = Field(
         ("bandwidth", "pattern", "transfers", "pairs"),
         min_length=1,
-        description="What is measured; host, the bandwidth of the host's own memory, only on request",
+        description="Parts to measure; host, the bandwidth of the host's own memory, only on request",
     )
     size_bytes: int | None = Field(
-        None, ge=1 << 16, le=1 << 40, description="What is moved at once; 1 GiB on GPUs, 1 MiB on the CPU"
+        None,
+        ge=1 << 16,
+        le=1 << 40,
+        description="Size of the buffers in bytes; default 1 GiB on GPUs, 1 MiB on the CPU",
     )
     iterations: int | None = Field(
-        None, ge=1, le=10_000, description="How often it is moved; 20 times on GPUs, 3 on the CPU"
+        None, ge=1, le=10_000, description="Copies of each buffer; default 20 on GPUs, 3 on the CPU"
     )
-    share: float = Field(0.8, gt=0, le=0.95, description="Share of the free memory that is tested with patterns")
+    share: float = Field(0.8, gt=0, le=0.95, description="Share of the free memory that the pattern test covers")
     limit_bytes: int | None = Field(
-        None, ge=1, description="At most so much of each device is tested; all of the share on GPUs, 2 MiB on the CPU"
+        None, ge=1, description="Limit of the pattern test for each device; default none on GPUs, 2 MiB on the CPU"
     )
-    patterns: tuple[Pattern, ...] = Field(get_args(Pattern), min_length=1, description="What is written and read back")
+    patterns: tuple[Pattern, ...] = Field(
+        get_args(Pattern), min_length=1, description="Patterns to write and read back"
+    )
     rounds: int | None = Field(
-        None, ge=1, le=10_000, description="How often all patterns are gone through; 4 times on GPUs, once on the CPU"
+        None, ge=1, le=10_000, description="Repetitions of all patterns; default 4 on GPUs, 1 on the CPU"
     )
     seed: int = Field(1, ge=0, lt=1 << 32, description="Seed of the random pattern")
-    device: Choice = Field("auto", description="cpu: the CPU on purpose")
+    device: Choice = Field("auto", description="cpu: use the CPU even on a node with GPUs")
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -137,7 +140,7 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
     return [
         Check(
             name=NAME,
-            summary="Device memory: a test with patterns, bandwidth, copies from and to the host and between devices",
+            summary="Device memory: pattern test, bandwidth, and copies to and from the host and between devices",
             scope=Scope.NODE,
             params=MemoryParams,
             measure=partial(measure, config.plugin(NAME, MemorySettings).pci_root),
@@ -155,8 +158,8 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
     ]
 
 
-class _Chosen(NamedTuple):
-    """What suits a backend."""
+class _Defaults(NamedTuple):
+    """Defaults for a backend."""
 
     size_bytes: int
     iterations: int
@@ -164,16 +167,16 @@ class _Chosen(NamedTuple):
     rounds: int
 
 
-_CHOSEN = {"cuda": _Chosen(1 << 30, 20, None, 4), "cpu": _Chosen(1 << 20, 3, 2 << 20, 1)}
+_DEFAULTS = {"cuda": _Defaults(1 << 30, 20, None, 4), "cpu": _Defaults(1 << 20, 3, 2 << 20, 1)}
 
 
 def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measurement:
-    """GB/s of each device in all parts that are asked for, and how many words of the tested memory were wrong."""
+    """GB/s of each device in all requested parts, and the number of wrong words in the tested memory."""
     found = places(context, params.device)
     common = facts(context, found, params.device)
     if not found:
         return Measurement(facts=common)
-    chosen = _CHOSEN[found[0].backend]
+    chosen = _DEFAULTS[found[0].backend]
     node = MeasuredNode(
         found=found,
         moving=BandwidthJob(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),

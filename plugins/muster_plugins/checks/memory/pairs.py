@@ -1,4 +1,4 @@
-"""Copies from every device of the node to every other one, and what a slow pair says about its two devices."""
+"""Copies from every device of the node to every other one; judges whether a device or a pair is slow."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -17,13 +17,13 @@ MATRIX = "peer_matrix_gbps"
 
 FINDS = {
     "memory.peer_slow": "copies between a device and most of the others are slow",
-    "memory.pair_slow": "copies between two devices are slow, which with the others are not",
-    "memory.no_peer_access": "devices that cannot read each other's memory, so that copies go through the host",
+    "memory.pair_slow": "copies between two devices are slow, but their copies with other devices are not",
+    "memory.no_peer_access": "devices that cannot read each other's memory, so copies go through the host",
 }
 
 
 def row(place: Place, found: list[Place], job: BandwidthJob) -> list[float | None]:
-    """GB/s from one device to each of `found`, one after the other; None to itself."""
+    """GB/s from one device to each of `found`, one after the other; None for the device itself."""
     must_fit(place, job, buffers=2)
     source = buffer(place, job.size_bytes).zero_()
     speeds: list[float | None] = []
@@ -37,7 +37,7 @@ def row(place: Place, found: list[Place], job: BandwidthJob) -> list[float | Non
 
 
 def without_access(found: list[Place]) -> list[list[int | None]]:
-    """The pairs of device indices of which the first cannot read the second's memory."""
+    """The pairs of device indices in which the first device cannot read the second's memory."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     return [
@@ -51,7 +51,7 @@ def without_access(found: list[Place]) -> list[list[int | None]]:
 
 
 def of_each(matrix: list[list[float | None]]) -> list[float | None]:
-    """For each device the median of its pairs in both directions, which one slow partner does not change."""
+    """For each device the median of its pairs in both directions; one slow partner does not change it."""
     numbers = range(len(matrix))
     pairs = [[speed for other in numbers for speed in (matrix[one][other], matrix[other][one])] for one in numbers]
     measured = [[speed for speed in speeds if speed is not None] for speeds in pairs]
@@ -59,11 +59,11 @@ def of_each(matrix: list[list[float | None]]) -> list[float | None]:
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Names a device that is slow with most others; else the pair, since either device may be the reason."""
+    """Names a device that is slow with most others, or else the pair, because either device may be the cause."""
     reference = references.get(METRIC)
     devices = device_metric(measurement, METRIC)
     found: list[Finding] = []
-    if len(devices) > 2:  # of two, nobody can tell which one it is
+    if len(devices) > 2:  # with only two devices, either may be the slow one
         for device, value in devices:
             found += judge_value(
                 value, reference, code="memory.peer_slow", device=device, action=Action.INSPECT_HARDWARE
@@ -73,7 +73,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 
 def _slow_pairs(measurement: Measurement, reference: Reference | None, named: set[int | None]) -> list[Finding]:
-    """One finding for all slow pairs of which no device has been named."""
+    """One finding for all slow pairs without a device that is already named."""
     matrix, devices = measurement.facts.get(MATRIX), measurement.facts["devices"]
     if not isinstance(matrix, list) or not isinstance(devices, list):
         return []

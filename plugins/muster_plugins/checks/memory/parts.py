@@ -1,4 +1,4 @@
-"""The parts that the check `memory` is made of: each measures one thing on the devices of a node."""
+"""The parts of the check `memory`. Each measures one thing on the devices of a node."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,7 @@ Part = Literal["bandwidth", "pattern", "transfers", "pairs", "host"]
 
 
 class MeasuredNode(NamedTuple):
-    """Where is measured, and how. `cpus` tells by device index which CPUs are next to a device, if it is known."""
+    """The devices to measure and the parameters. `cpus` holds by device index the CPUs next to a device, if known."""
 
     found: list[Place]
     moving: BandwidthJob
@@ -29,7 +29,7 @@ class MeasuredNode(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What came of one part."""
+    """The result of one part."""
 
     metrics: dict[str, Metric]
     failed: list[JsonValue]
@@ -60,7 +60,7 @@ def _pattern(node: MeasuredNode) -> Measured:
 
 
 def _transfers(node: MeasuredNode) -> Measured:
-    """One device after the other, as nvbandwidth does it, so that they do not share what the host can move."""
+    """One device after the other, as in nvbandwidth, so that they do not share the bandwidth of the host."""
     hosts: dict[frozenset[int], torch.Tensor] = {}
     results: list[Transfers | Failure] = []
     for place in node.found:

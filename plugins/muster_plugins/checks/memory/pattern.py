@@ -1,6 +1,6 @@
-"""The pattern test: fills much of a device's memory with words that are known, reads them back and compares.
+"""The pattern test: fills much of a device's memory with known words, reads them back and compares.
 
-All of the tested memory is written before any of it is read, so that what is read does not come from a cache.
+It writes all of the tested memory before it reads any of it, so that the words do not come from a cache.
 """
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -19,17 +19,17 @@ Pattern = Literal["walking_ones", "walking_zeros", "address", "random"]
 WORD_BYTES = 8
 
 BLOCK_BYTES = {"cuda": 64 << 20, "cpu": 1 << 20}
-"""What is allocated, written and compared at once."""
+"""The size of one allocation, write and comparison."""
 
 WORKING_BLOCKS = 4
-"""Blocks that are left free: making a pattern and comparing with it takes memory as well."""
+"""Blocks that stay free: making a pattern and comparing with it takes memory, too."""
 
 MAX_MISMATCHES = 4
-"""How many mismatches of one device are told in detail; all are counted."""
+"""Maximum number of mismatches of one device that are reported in detail; all are counted."""
 
 
 class PatternJob(NamedTuple):
-    """To test `share` of the free memory, but at most `limit_bytes`, with every pattern in every round."""
+    """Tests `share` of the free memory, but at most `limit_bytes`, with every pattern in every round."""
 
     share: float
     limit_bytes: int | None
@@ -39,7 +39,7 @@ class PatternJob(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """How much was tested, how many words came back wrong, each pattern counted, and some of them as facts."""
+    """The size of the tested memory, the number of wrong words (each pattern counts), and details of some of them."""
 
     tested_bytes: int
     wrong_words: int
@@ -47,7 +47,7 @@ class Verified(NamedTuple):
 
 
 def verify(place: Place, job: PatternJob) -> Verified:
-    """Tests the memory of one device; NotEnoughMemoryError where hardly anything is free."""
+    """Tests the memory of one device. Raises NotEnoughMemoryError if hardly any memory is free."""
     blocks = _allocate(place, job)
     found = [
         mismatch
@@ -77,7 +77,7 @@ def _allocate(place: Place, job: PatternJob) -> "list[torch.Tensor]":
 
 
 def _written_and_read(blocks: "list[torch.Tensor]", pattern: Pattern, seed: int) -> list[tuple[int, Json]]:
-    """For each block with mismatches how many there are and what the first one is."""
+    """For each block with mismatches, their number and the first one."""
     found = []
     for number, block in enumerate(blocks):
         block.copy_(_expected(pattern, block, seed + number))
@@ -99,7 +99,7 @@ def _written_and_read(blocks: "list[torch.Tensor]", pattern: Pattern, seed: int)
 
 
 def _expected(pattern: Pattern, block: "torch.Tensor", seed: int) -> "torch.Tensor":
-    """What `block` is to hold: a single bit that walks from word to word, its own addresses, or random numbers."""
+    """The words that `block` must hold: a walking single bit, its own addresses, or random numbers."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if pattern == "address":

@@ -35,15 +35,15 @@ class NcclTestsSettings(NcclSettings):
     """The table `[plugins.nccl_tests]`."""
 
     directory: HomePath | None = Field(None, description="Where all_reduce_perf and the others are; unset: on PATH")
-    arguments: tuple[str, ...] = Field((), description="Further arguments for the programs")
-    json_report: bool = Field(False, description="true: read what -J writes, which versions since October 2025 know")
+    arguments: tuple[str, ...] = Field((), description="Additional arguments for the programs")
+    json_report: bool = Field(False, description="true: read the JSON of -J, which versions since October 2025 support")
 
 
 _FINDS = {
     "failed": "the program ended with an error of its own",
-    "not_started": "the program is there and could not be started",
-    "timed_out": "the program was not done by the deadline",
-    "unreadable": "what the program said is not, or not only, what nccl-tests says",
+    "not_started": "the program exists but could not be started",
+    "timed_out": "the program did not finish before the deadline",
+    "unreadable": "the output contains lines that are not those of nccl-tests, or no results",
     "incomplete": "the program ended before it had checked its results",
 }
 
@@ -74,7 +74,7 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
     return [
         Check(
             name=NAME,
-            summary="NVIDIA's own nccl-tests over the GPUs of this node, where they are installed",
+            summary="NVIDIA's own nccl-tests over the GPUs of this node, if they are installed",
             scope=Scope.NODE,
             params=CollectiveParams,
             measure=partial(measure, config.plugin(NAME, NcclTestsSettings), config.settings.agent.machine_type),
@@ -154,14 +154,14 @@ def _run(
     said = tail(completed.stdout + completed.stderr)
     if completed.exit_code:
         raise Unmeasured("failed", f"{program.name} ended with {completed.exit_code} and no result", output=said)
-    raise Unmeasured("unreadable", f"{program.name} said nothing that looks like nccl-tests", output=said)
+    raise Unmeasured("unreadable", f"{program.name} printed nothing that looks like nccl-tests", output=said)
 
 
 def _read_report(report: Path) -> NcclTestsOutput:
     try:
         with report.open(encoding="utf-8", errors="replace") as file:
             return parse_json(file.read(_MOST_REPORT_BYTES))
-    except (OSError, ValueError):  # the program has failed, or does not know -J
+    except (OSError, ValueError):  # the program has failed, or does not support -J
         return NcclTestsOutput(rows=[], out_of_bounds=None, checked=False, unreadable=[])
 
 
@@ -169,7 +169,7 @@ def _problems(completed: Completed, output: NcclTestsOutput) -> dict[str, str]:
     """The problems with the results, by the last word of the finding's code."""
     problems = {}
     if output.unreadable:
-        problems["unreadable"] = f"the results hold lines that are no row: {output.unreadable[0]}"
+        problems["unreadable"] = f"the results contain lines that are no row: {output.unreadable[0]}"
     if output.out_of_bounds is None:
         problems["incomplete"] = _FINDS["incomplete"]
     elif completed.exit_code and not output.wrong:

@@ -1,9 +1,9 @@
 """Parses the output of nccl-tests: the text table in all its versions, and the JSON that `-J` writes.
 
-Versions differ in their columns: `root` came late, and so did `#wrong` for what was `error`, the largest difference,
-which rounding may cause; times of single iterations and of day can be asked for. So a row is read from its end, by the
-headings above it. Some programs do not work in place, and say `N/A` or nothing there. mpirun puts marks of its own in
-front of lines, and NCCL's log can stand between them.
+Versions differ in their columns. `root` came late; `#wrong` came late, too, and replaced `error`, the largest
+difference, which rounding may cause. Options add times of single iterations and the time of day. Therefore a row is
+parsed from its end, by the headings above it. Some programs do not work in place, and print `N/A` or nothing there.
+mpirun puts its own prefix in front of lines, and lines of NCCL's log can appear in between.
 """
 
 import json
@@ -17,8 +17,8 @@ from muster_plugins.checks.collective.table import SizeRow
 class NcclTestsOutput(NamedTuple):
     """The parsed output. `out_of_bounds` is the program's own count; None if the program did not finish.
 
-    `checked` is whether the program has looked at any result; what it did not look at, it counts as 0 and calls OK.
-    `unreadable` are lines, or entries of the JSON, that should be rows and are not.
+    `checked` is whether the program has checked any result; it counts unchecked results as 0 and calls them OK.
+    `unreadable` are lines, or entries of the JSON, that should be rows but cannot be parsed.
     """
 
     rows: list[SizeRow]
@@ -46,10 +46,10 @@ _LABELS = 3
 """Every row begins with size, count and type; an operation and a root may follow."""
 
 _MOST_UNREADABLE = 5
-"""Unreadable lines that are kept to be shown."""
+"""Maximum number of unreadable lines that are kept for the report."""
 
 _LONGEST = 200
-"""Characters that are kept of each."""
+"""Maximum number of characters that are kept of each."""
 
 
 def parse_text(text: str) -> NcclTestsOutput:
@@ -111,7 +111,7 @@ def _number(value: Any) -> float:
     """A finite number that is not negative. Raises ValueError for anything else."""
     number = float(value)
     if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{value!r} is no measured value")
+        raise ValueError(f"{value!r} is not a measured value")
     return number
 
 

@@ -1,6 +1,6 @@
 """The check `nvml`: what NVIDIA's driver reports about every device of the node, several times a minute.
 
-It also tells the agent which devices there are and whether somebody computes on them.
+It also reports to the agent which devices exist and whether a process computes on them.
 """
 
 import time
@@ -43,10 +43,10 @@ class NvmlSettings(Section):
 
 
 _session = NvmlSession()
-"""NVML is one library per process, and so is this; nothing is loaded before its first use, in a child process."""
+"""NVML is one library per process, and so is this object. Its first use, in a child process, loads the library."""
 
 _history = History()
-"""What this process has seen of the devices. A new process starts without it."""
+"""The devices' history in this process. A new process starts without it."""
 
 
 _seen: dict[int, Device] = {}
@@ -64,7 +64,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
         device_check(
             NAME,
             partial(measure, config.plugin(NAME, NvmlSettings)),
-            summary="What the driver says about every GPU: errors, heat, slowdowns, links, lost and missing devices",
+            summary="What the driver reports about every GPU: errors, heat, slowdowns, links, lost and missing devices",
             watch=_session.watch,
             cost_s=0.1,
             precedent="gpud, DCGM health watches, Azure node health checks",
@@ -102,7 +102,7 @@ def probe(pci_root: Path, own: frozenset[int]) -> Idleness:
 
 
 def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measurement:
-    """Reads every device once; Skip where there is none and none is expected."""
+    """Reads every device once. Raises Skip if there is no device and none is expected."""
     must_be_real(context)
     try:
         reading = _session.read(settings.xid_window_s)
@@ -110,7 +110,7 @@ def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measu
         reading = NodeReading(unusable=error.word, detail=error.detail)
     on_bus = pci.nvidia_gpus(settings.pci_root)
     expected = context.expected_gpus
-    if expected is None:  # whatever was there once, but never less than that
+    if expected is None:  # as many as were ever present, but at least that number
         expected = max(len(context.devices), len(reading.devices))
     if not expected and not on_bus and _nothing_here(reading):
         raise Skip("no GPU here, none expected")
@@ -120,12 +120,12 @@ def measure(settings: NvmlSettings, params: NoParams, context: Context) -> Measu
 
 
 def _nothing_here(reading: NodeReading) -> bool:
-    """Whether there is a device: a driver that answers, even with an error, is a sign of one."""
+    """Whether there is no device. A driver that answers, even with an error, shows that there is one."""
     return not reading.devices and reading.unusable in (None, "library_missing", "driver_not_loaded")
 
 
 def _identified(reading: DeviceReading, known: tuple[Device, ...]) -> DeviceReading:
-    """The identity of a device that cannot give it now, and of a device that gives another one, by the inventory."""
+    """The identity from the inventory, for a device that cannot give its identity now or gives another one."""
     before = next((device for device in known if device.index == reading.index), None)
     if before is None or before.uuid == reading.uuid:
         return reading

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from muster_plugins.checks.nvml.links import fabric, link_indices, links_down
-from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, Asking, Handle, Library, Read, is_one_of
+from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, DeviceQueries, Handle, Library, Read, is_one_of
 from muster_plugins.shared.devices.reading import DeviceReading
 
 _NUMBERS: dict[str, Read] = {
@@ -68,7 +68,7 @@ class _Fixed(NamedTuple):
     pci_address: str
     limits: Mapping[str, float]
     links: tuple[int, ...]
-    asked: Asking
+    asked: DeviceQueries
 
 
 class DeviceReader:
@@ -80,7 +80,7 @@ class DeviceReader:
         self._fixed: _Fixed | None = None
 
     def read(self) -> DeviceReading:
-        """One reading. It names values that cannot be read and reads the others; a device that is gone is lost."""
+        """One reading, with the names of values that cannot be read. A device that does not answer counts as lost."""
         nvml = self._nvml
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(self._index)
@@ -112,41 +112,43 @@ def process_ids(nvml: Library, handle: Handle) -> frozenset[int]:
 
 
 def _ask_fixed(nvml: Library, handle: Handle) -> _Fixed:
-    asking = Asking(nvml, handle)
+    queries = DeviceQueries(nvml, handle)
     uuid, model, pci_address = identity(nvml, handle)
-    return _Fixed(uuid, model, pci_address, asking.numbers(_LIMITS), link_indices(asking), asking)
+    return _Fixed(uuid, model, pci_address, queries.numbers(_LIMITS), link_indices(queries), queries)
 
 
 def _read(nvml: Library, handle: Handle, index: int, fixed: _Fixed) -> DeviceReading:
-    asking = Asking(nvml, handle)
-    numbers = asking.numbers(_NUMBERS) | asking.fields(_FIELDS)
-    _, _, remap_pending, remap_failed = asking.ask("row_remapping", _row_remapping) or (0, 0, 0, 0)
-    reasons = asking.ask(
+    queries = DeviceQueries(nvml, handle)
+    numbers = queries.numbers(_NUMBERS) | queries.fields(_FIELDS)
+    _, _, remap_pending, remap_failed = queries.ask("row_remapping", _row_remapping) or (0, 0, 0, 0)
+    reasons = queries.ask(
         "throttle_reasons", lambda nvml, device: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device)
     )
-    processes = asking.ask("processes", process_ids)
-    down = links_down(asking, fixed.links)
-    joined = fabric(asking)
+    processes = queries.ask("processes", process_ids)
+    down = links_down(queries, fixed.links)
+    joined = fabric(queries)
     return DeviceReading(
         index=index,
         uuid=fixed.uuid,
         model=fixed.model,
         pci_address=fixed.pci_address,
-        reset_required=fixed.asked.reset_required or asking.reset_required,
+        reset_required=fixed.asked.reset_required or queries.reset_required,
         remap_pending=bool(remap_pending),
         remap_failed=bool(remap_failed),
         retirement_pending=bool(numbers.pop("retirement_pending", 0)),
         throttled=tuple(word for name, word in _SLOWDOWNS.items() if (reasons or 0) & getattr(nvml, name)),
         unhindered=None if reasons is None else reasons == 0,
-        persistence=_as_bool(asking.ask("persistence", lambda nvml, device: nvml.nvmlDeviceGetPersistenceMode(device))),
-        mig=_as_bool(asking.ask("mig", lambda nvml, device: nvml.nvmlDeviceGetMigMode(device)[0])),
+        persistence=_as_bool(
+            queries.ask("persistence", lambda nvml, device: nvml.nvmlDeviceGetPersistenceMode(device))
+        ),
+        mig=_as_bool(queries.ask("mig", lambda nvml, device: nvml.nvmlDeviceGetMigMode(device)[0])),
         processes=None if processes is None else len(processes),
         links_active=len(fixed.links) - len(down),
         links_inactive=down,
         fabric=joined.state,
         fabric_faults=joined.faults,
-        unsupported=(*fixed.asked.unsupported, *asking.unsupported),
-        failed=fixed.asked.failed | asking.failed,
+        unsupported=(*fixed.asked.unsupported, *queries.unsupported),
+        failed=fixed.asked.failed | queries.failed,
         numbers=_combined(numbers, fixed.limits),
         limits=dict(fixed.limits),
     )

@@ -3,7 +3,7 @@
 import ctypes
 from typing import NamedTuple
 
-from muster_plugins.checks.nvml.queries import Asking, Handle, Library, Read
+from muster_plugins.checks.nvml.queries import DeviceQueries, Handle, Library, Read
 
 _FABRIC_STATES = {
     "NVML_GPU_FABRIC_STATE_NOT_STARTED": "not started",
@@ -21,25 +21,25 @@ _FABRIC_FAULTS = {
 
 
 class Fabric(NamedTuple):
-    """How far a device has joined its fabric, in words, and what is wrong."""
+    """How far a device has joined its fabric, as text, and what is wrong."""
 
     state: str | None = None
     faults: tuple[str, ...] = ()
 
 
-def link_indices(asking: Asking) -> tuple[int, ...]:
+def link_indices(queries: DeviceQueries) -> tuple[int, ...]:
     """The NVLinks that the device has, up or down."""
-    return asking.ask("nvlinks", _link_indices) or ()
+    return queries.ask("nvlinks", _link_indices) or ()
 
 
-def links_down(asking: Asking, links: tuple[int, ...]) -> tuple[int, ...]:
+def links_down(queries: DeviceQueries, links: tuple[int, ...]) -> tuple[int, ...]:
     """Those of `links` that are down."""
-    return tuple(link for link in links if asking.ask(f"nvlink {link}", _state_of(link)) == 0)
+    return tuple(link for link in links if queries.ask(f"nvlink {link}", _state_of(link)) == 0)
 
 
-def fabric(asking: Asking) -> Fabric:
+def fabric(queries: DeviceQueries) -> Fabric:
     """The device's state in an NVSwitch fabric. A device outside any fabric reports it as unsupported."""
-    return asking.ask("fabric", _fabric) or Fabric()
+    return queries.ask("fabric", _fabric) or Fabric()
 
 
 def _state_of(link: int) -> Read:

@@ -26,7 +26,7 @@ _NOT_FOR_THIS_DEVICE = (
     "NVML_ERROR_ARGUMENT_VERSION_MISMATCH",
     "NVML_ERROR_DEPRECATED",
 )
-"""The last three mean that an older or newer driver does not know the question."""
+"""The last three mean that the driver is older or newer and does not support the query."""
 
 _FIELD_TYPES = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 """The member of a field's value, by NVML's number for its type."""
@@ -37,11 +37,11 @@ def is_one_of(nvml: Library, error: Any, names: tuple[str, ...]) -> bool:
     return error.value in {getattr(nvml, name) for name in names}
 
 
-class Asking:
-    """Asks one device for one value after the other. `unsupported` and `failed` are as in `DeviceReading`.
+class DeviceQueries:
+    """Queries one device for one value after the other. `unsupported` and `failed` are as in `DeviceReading`.
 
-    `reset_required` is set when the driver refuses until the device has been reset. Only errors after which there is
-    nothing more to ask are raised: the device is lost, or the session is over.
+    `reset_required` is set when the driver refuses until the device has been reset. It raises only errors after which
+    no further query makes sense: the device is lost, or the session is over.
     """
 
     def __init__(self, nvml: Library, handle: Handle) -> None:

@@ -16,7 +16,7 @@ from muster_plugins.shared.devices.reading import NodeReading, StandingXid
 T = TypeVar("T")
 
 RETRY_S = 60.0
-"""Pause of a watch after a driver that it cannot listen to."""
+"""Pause of a watch if the driver cannot be listened to."""
 
 WAIT_S = 5.0
 """Length of one waiting call of a watch. Between calls it checks that the session is still the same."""
@@ -42,10 +42,10 @@ class Unusable(Exception):
 
 
 class _Opened(NamedTuple):
-    """What is asked once, when NVML is opened. `events` is None where the driver knows none.
+    """Values that are queried once, when NVML is opened. `events` is None if the driver does not support events.
 
-    `listening` are the indices of the devices that tell their XIDs, by the address of their handle: one that has
-    fallen off the bus cannot say its index any more.
+    `listening` holds the indices of the devices that report their XIDs, by the address of their handle: a device that
+    has fallen off the bus can no longer report its index.
     """
 
     events: Any
@@ -72,15 +72,15 @@ class NvmlSession:
         return self._use(lambda nvml, opened: self._read(nvml, opened, xid_window_s))
 
     def devices(self) -> tuple[tuple[Device, ...], dict[str, str]]:
-        """The devices that answer, and the versions of the software; Unusable if NVML is."""
+        """The devices that answer, and the versions of the software. Raises Unusable if NVML does not work."""
         return self._use(lambda nvml, opened: (tuple(_devices(nvml)), opened.software))
 
     def processes(self) -> frozenset[int]:
-        """The ids of the processes that compute on any device; Unusable if NVML is."""
+        """The ids of the processes that compute on any device. Raises Unusable if NVML does not work."""
         return self._use(lambda nvml, opened: _processes(nvml))
 
     def watch(self) -> None:
-        """Blocks until the driver reports an XID, which the next `read` takes up; waits for a driver that is absent."""
+        """Blocks until the driver reports an XID, which the next `read` returns; waits for a driver that is absent."""
         while True:
             try:
                 if self._use(self._await_xid):
@@ -96,7 +96,7 @@ class NvmlSession:
             opened = self._open(pynvml)
             return work(pynvml, opened)
         except pynvml.NVMLError as error:
-            if is_one_of(pynvml, error, SESSION_IS_OVER) and self._opened is opened:  # and not opened anew since
+            if is_one_of(pynvml, error, SESSION_IS_OVER) and self._opened is opened:  # and not reopened since
                 self._opened = None
             raise Unusable(_word(pynvml, error), str(error)) from None
 
@@ -153,7 +153,7 @@ class NvmlSession:
         for _ in range(MOST_UNREAD if opened.events is not None else 0):
             try:
                 self._take(opened, nvml.nvmlEventSetWait_v2(opened.events, 0))
-            except (nvml.NVMLError_Timeout, nvml.NVMLError_GpuIsLost):  # that one is lost is told by its own reading
+            except (nvml.NVMLError_Timeout, nvml.NVMLError_GpuIsLost):  # the reading of that device reports the loss
                 break
             except nvml.NVMLError as error:
                 return {"xids": str(error)}
@@ -178,14 +178,14 @@ def _software(nvml: Library) -> dict[str, str]:
 def _event_set(nvml: Library) -> Any:
     try:
         return nvml.nvmlEventSetCreate()
-    except nvml.NVMLError as error:  # a sandbox or a virtual machine may refuse; that leaves everything else to be read
+    except nvml.NVMLError as error:  # a sandbox or a virtual machine may refuse; the rest can still be read
         if is_one_of(nvml, error, SESSION_IS_OVER):
             raise
         return None
 
 
 def _listen(nvml: Library, events: Any) -> dict[int, int]:
-    """By the address of its handle, the index of each device that will tell its XIDs."""
+    """The index of each device that will report its XIDs, by the address of its handle."""
     listening = {}
     for index in range(nvml.nvmlDeviceGetCount() if events is not None else 0):
         try:

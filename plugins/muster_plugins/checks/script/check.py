@@ -46,17 +46,17 @@ _SAYS: Mapping[str, Mapping[int, tuple[str, Severity] | None]] = {
 """The name of the finding by protocol and exit code: Monitoring Plugins guidelines, node-problem-detector."""
 
 _FINDS = {
-    "failed": "the script says that there is a problem",
+    "failed": "the script reports a problem",
     "warning": "the script warns",
-    "unknown": "the script says that it could not find out",
-    "unexpected_exit": "the script ended with a code that its protocol does not have, or by a signal",
-    "out_of_bounds": "a metric of the script is beyond a reference that the operator has set",
-    "truncated": "the script said more than is read of it, and the rest was dropped",
-    "garbage": "the script's JSON cannot be read or is not of the form",
-    "untrusted": "the script is not there, is no executable any more, or everybody could replace it",
+    "unknown": "the script reports that it could not find out",
+    "unexpected_exit": "the script ended by a signal, or with a code that its protocol does not define",
+    "out_of_bounds": "a metric of the script is beyond the operator's reference",
+    "truncated": "the script printed more than is read, and the rest was dropped",
+    "garbage": "the script's JSON cannot be read or does not have the documented form",
+    "untrusted": "the script is missing, is not executable, or any user could replace it",
     "not_started": "the script could not be started",
-    "timed_out": "the script was not done by its deadline and was killed",
-    "*": "what the script itself has found, under the codes that it gives",
+    "timed_out": "the script did not finish before its deadline and was killed",
+    "*": "the findings of the script itself, under its own codes",
 }
 
 _FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
@@ -91,7 +91,7 @@ def judge(name: str, measurement: Measurement, references: Mapping[str, Referenc
     if reason := measurement.facts.get("garbage"):
         findings.append(_finding(name, "garbage", Severity.UNKNOWN, f"the JSON on stdout {reason}", measurement))
     if measurement.facts["truncated"]:
-        summary = f"said more than {MOST_OUTPUT_BYTES >> 20} MiB, the rest of which was not read"
+        summary = f"printed more than {MOST_OUTPUT_BYTES >> 20} MiB, the rest of which was not read"
         findings.append(_finding(name, "truncated", Severity.UNKNOWN, summary, measurement))
     findings += _of_exit_code(name, measurement, {finding.severity for finding in findings})
     for metric, reference in references.items():
@@ -114,7 +114,7 @@ def _of_exit_code(name: str, measurement: Measurement, reported: set[Severity]) 
     if said is None or said[1] in reported:
         return []
     code, severity = said
-    summary = str(measurement.facts["summary"]) or f"exit code {exit_code}, without a word"
+    summary = str(measurement.facts["summary"]) or f"exit code {exit_code}, without any output"
     return [_finding(name, code, severity, summary, measurement)]
 
 
@@ -127,7 +127,7 @@ def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
     """The check `name`, which runs the script."""
     return Check(
         name=name,
-        summary=f"What the operator's {script.path.name} says",
+        summary=f"Output of the operator's {script.path.name}",
         scope=Scope.NODE,
         params=NoParams,
         measure=partial(measure, script),

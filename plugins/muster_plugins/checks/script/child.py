@@ -59,7 +59,7 @@ async def run_child(path: Path, *, given: bytes, environment: Mapping[str, str],
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kills the rest of the process and its group, and reaps the process."""
-    with suppress(ProcessLookupError, PermissionError):  # PermissionError if all that is left belongs to other users
+    with suppress(ProcessLookupError, PermissionError):  # PermissionError if the rest belongs to other users
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(TimeoutError):
         async with asyncio.timeout(_UNTIL_KILLED_S):

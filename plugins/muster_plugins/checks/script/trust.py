@@ -10,10 +10,10 @@ _MOST_LINKS = 40  # MAXSYMLINKS in linux/namei.h
 
 
 def distrust(path: Path) -> str | None:
-    """Why the executable at `path` must not run and how to mend that; None if it may.
+    """Why the executable at `path` must not run and how to fix that; None if it may run.
 
-    Every directory on the way counts too, also through symbolic links: a user who can write a directory can replace the
-    files in it. In a sticky directory, such as /tmp, only owners can.
+    Every directory on the path counts, also through symbolic links: a user who can write to a directory can replace the
+    files in it. In a sticky directory, such as /tmp, only owners can do so.
     """
     if not path.is_absolute():
         return "must be an absolute path"
@@ -21,9 +21,9 @@ def distrust(path: Path) -> str | None:
         for part in _way(path):
             mode = part.stat().st_mode
             if mode & stat.S_IWOTH and not (stat.S_ISDIR(mode) and mode & stat.S_ISVTX):
-                return f"everybody can write {part}: chmod o-w {part}"
+                return f"every user can write to {part}: chmod o-w {part}"
     except OSError as error:
-        return f"{path} cannot be looked at: {error.strerror}"
+        return f"{path} cannot be examined: {error.strerror}"
     if not path.is_file() or not os.access(path, os.X_OK):
         return f"{path} is not an executable file"
     return None

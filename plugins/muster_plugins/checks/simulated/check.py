@@ -1,4 +1,4 @@
-"""Simulated devices, for the demo and for tests. Never active unless `[plugins.simulated] enabled` says so.
+"""Simulated devices, for the demo and for tests. Never active unless `[plugins.simulated] enabled` is set.
 
 All simulated data is marked as simulated: the devices, their model and the facts of each measurement. The check
 `simulated` reads simulated devices as `nvml` reads real ones, and judges in the same way under codes of its own name.
@@ -58,7 +58,7 @@ def muster_checks(config: Config) -> list[AnyCheck]:
         device_check(
             NAME,
             partial(measure, settings),
-            summary="What the simulated devices of this node say about themselves",
+            summary="What the simulated devices of this node report",
             cost_s=0.001,
             precedent="muster",
         )

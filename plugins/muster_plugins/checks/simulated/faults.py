@@ -29,10 +29,10 @@ class Fault(Section):
     """
 
     kind: Literal["ecc", "hot", "missing", "corrupt", "lost", "slow_link", "slow_rail", "slow_send", "hang", "crash"]
-    device: int = Field(0, ge=0, description="Index of the device that is hit")
-    every: int = Field(1, ge=1, description="corrupt: of how many results one is wrong")
-    factor: float = Field(20.0, gt=1, description="slow_link, slow_rail, slow_send: how many times longer it takes")
-    check: str | None = Field(None, description="hang, crash: the check that is hit; unset: every one")
+    device: int = Field(0, ge=0, description="Index of the faulty device")
+    every: int = Field(1, ge=1, description="corrupt: one of so many results is wrong")
+    factor: float = Field(20.0, gt=1, description="slow_link, slow_rail, slow_send: factor by which they slow down")
+    check: str | None = Field(None, description="hang, crash: the affected check; unset: every check")
 
 
 Faulty = Callable[[Fault], Callable[..., Any]]
@@ -132,7 +132,7 @@ def _flipping(fault: Fault) -> Callable[..., Any]:
 
 
 def _losing(fault: Fault) -> Callable[..., Any]:
-    """Answers like a device that has fallen off the bus."""
+    """Raises the error of a device that has fallen off the bus."""
 
     def around(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("CUDA error: unspecified launch failure")

@@ -1,1 +1,1 @@
-"""The check `storage`: how fast a directory is, by fio."""
+"""The check `storage`: measures the speed of a directory with fio."""

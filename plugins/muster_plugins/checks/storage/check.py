@@ -1,7 +1,7 @@
-"""The check `storage`: how fast a directory can be written and read, as fio measures it.
+"""The check `storage`: measures with fio how fast a directory can be written and read.
 
-The scratch file has no name: it is unlinked while open, and fio opens it through this process. The kernel therefore
-always frees its space, also if the run is killed.
+The scratch file has no name: it is unlinked while open, and fio opens it through this process. Therefore the kernel
+always frees its space, even if the run is killed.
 """
 
 import errno
@@ -44,15 +44,15 @@ FINDS = {
     "storage.io_error": "a read or write failed on the device",
     "storage.slow": "bandwidth or operations per second are below the reference",
     "storage.latency": "the 99th percentile of the latency is above the reference",
-    "storage.not_direct": "the file system has no O_DIRECT, so the page cache was measured as well",
-    "storage.no_space": "too little space is free for the scratch file, so nothing was measured",
-    "storage.directory_unusable": "the directory is missing or cannot be written",
+    "storage.not_direct": "the file system does not support O_DIRECT, so the page cache was measured, too",
+    "storage.no_space": "not enough free space for the scratch file, so nothing was measured",
+    "storage.directory_unusable": "the directory is missing or not writable",
     "storage.fio_missing": "a directory is configured, but fio is not installed",
     "storage.fio_failed": "fio ended without a report",
     "storage.job_failed": "a job of fio failed for a reason that says nothing about the device",
     "storage.garbage": "fio's report cannot be read",
     "storage.not_started": "fio could not be started",
-    "storage.timed_out": "fio was not done by its deadline",
+    "storage.timed_out": "fio did not finish before its deadline",
 }
 
 JUDGED = (
@@ -68,7 +68,7 @@ _OF_THE_DEVICE = {errno.EIO, errno.ENODATA, errno.EREMOTEIO, errno.EILSEQ, errno
 """Errors of Linux for a failing device, medium or path: `blk_errors` in block/blk-core.c."""
 
 _SPARE = 2
-"""The scratch file takes at most this fraction, one half, of the free space, because others write there too."""
+"""The scratch file uses at most this fraction, one half, of the free space, because other programs write there, too."""
 
 
 class StorageSettings(Section):
@@ -86,13 +86,15 @@ class StorageSettings(Section):
 
 
 class StorageParams(Params):
-    """The parameters of the jobs. The first job writes the whole file, each of the others takes `runtime_s`."""
+    """The parameters of the jobs. The first job writes the whole file; each of the others runs for `runtime_s`."""
 
     size_mib: int = Field(4096, ge=1, le=1 << 20, description="Size of the scratch file in MiB")
     runtime_s: float = Field(10.0, ge=0.1, le=3600, description="Seconds of each timed job")
-    sequential_kib: int = Field(1024, ge=4, le=65536, multiple_of=4, description="Block of the sequential jobs in KiB")
-    random_kib: int = Field(4, ge=4, le=1024, multiple_of=4, description="Block of the random jobs in KiB")
-    depth: int = Field(32, ge=1, le=1024, description="Requests that are under way at the same time")
+    sequential_kib: int = Field(
+        1024, ge=4, le=65536, multiple_of=4, description="Block size of the sequential jobs in KiB"
+    )
+    random_kib: int = Field(4, ge=4, le=1024, multiple_of=4, description="Block size of the random jobs in KiB")
+    depth: int = Field(32, ge=1, le=1024, description="Number of concurrent requests")
     engine: Literal["libaio", "io_uring", "psync"] = Field("libaio", description="fio's ioengine; psync: depth is 1")
 
     @field_validator("sequential_kib", "random_kib")
@@ -149,7 +151,7 @@ def muster_checks(config: Config) -> list[Check[StorageParams]]:
     return [
         Check(
             name=NAME,
-            summary="Sequential and random reads and writes on a directory of the operator's choice, through fio",
+            summary="Sequential and random reads and writes on a configured directory, with fio",
             scope=Scope.NODE,
             params=StorageParams,
             measure=partial(measure, config.plugin(NAME, StorageSettings)),

@@ -23,11 +23,11 @@ JOBS = {
     "rand_read": FioJob("randread", reads=True, sequential=False),
     "rand_write": FioJob("randwrite", reads=False, sequential=False),
 }
-"""The jobs in order. The first writes the whole file once, so that no later job reads a hole."""
+"""The jobs in order. The first job writes the whole file once, so that no later job reads a hole."""
 
 
 class FioPlan(NamedTuple):
-    """What the jobs have in common. Without `direct` they go through the page cache."""
+    """Options that all jobs share. Without `direct` they go through the page cache."""
 
     file: str
     size_bytes: int
@@ -131,6 +131,6 @@ def _report(done: Completed) -> _FioReport:
         raise Unmeasured("fio_failed", f"fio ended with {done.exit_code}", output=tail(done.stderr or done.stdout))
     try:
         return _FioReport.model_validate(json_in(done.stdout))
-    except ValueError as error:  # a ValidationError is a ValueError too
+    except ValueError as error:  # a ValidationError is a ValueError, too
         first_line = str(error).splitlines()[0]
         raise Unmeasured("garbage", f"fio's report cannot be read: {first_line}", output=tail(done.stdout)) from None

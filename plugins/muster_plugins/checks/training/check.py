@@ -1,6 +1,6 @@
 """The check `training`: every device trains the same network on the same samples, at the same time and by itself.
 
-The loss must fall, and devices of one model must end with the same bits, because they have done the same sums.
+The loss must fall, and devices of one model must end with the same bits, because they compute the same sums.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import Figures, curves, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import (
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 NAME = "training"
 
 _JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow", "step_time_drift": "drift"}
-"""By metric: the finding when it is out of bounds."""
+"""The finding for each metric that is out of bounds."""
 
 FINDS = {
-    "training.devices_missing": "devices that should be there are not",
+    "training.devices_missing": "expected devices are missing",
     "training.not_asked": NOT_ASKED,
-    "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides from us were not measured",
-    "training.loss_not_finite": "the loss became infinite or no number at all",
-    "training.loss_not_falling": "the loss fell less than a healthy device makes it fall",
+    "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides were not measured",
+    "training.loss_not_finite": "the loss became infinite or NaN",
+    "training.loss_not_falling": "the loss fell less than on a healthy device",
     "training.results_differ": "a device ended the same training with other bits than most devices of its model",
-    "training.disagreement": "devices of one model ended the same training with different bits, and none are the most",
+    "training.disagreement": "devices of one model ended the same training with different bits, without a majority",
     "training.slow": "fewer samples per second than the reference for this device",
     "training.drift": "steps took longer at the end than at the beginning",
     **{f"training.{what}": meaning for what, meaning in problems.FINDS.items()},
@@ -60,7 +60,7 @@ FINDS = {
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A loss that is no number, or that does not fall, convicts the device, and so do bits unlike those of its like."""
+    """A loss that is NaN or does not fall convicts a device; so do bits that differ from other devices of its model."""
     findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
     findings += problems_found(NAME, measurement) + _judge_losses(measurement) + _judge_results(measurement)
     for metric, what in _JUDGED.items():
@@ -91,7 +91,7 @@ def _judge_results(measurement: Measurement) -> list[Finding]:
     found = []
     for model in sorted({model for _, model, _ in results}):
         alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
-        odd = [alike[position] for position in odd_ones([fingerprint for _, fingerprint in alike])]
+        odd = [alike[position] for position in outliers([fingerprint for _, fingerprint in alike])]
         evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
         if len(odd) == len(alike):
             found.append(_disagreement(model, evidence))
@@ -122,7 +122,7 @@ def _disagreement(model: str, evidence: Json) -> Finding:
 
 
 def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
-    """Device, its model and the fingerprint of its training, for each that has trained."""
+    """The device, its model and the fingerprint of its training, for each device that has trained."""
     devices, models, fingerprints = (measurement.facts.get(name) for name in ("devices", "models", "fingerprints"))
     if not (isinstance(devices, list) and isinstance(models, list) and isinstance(fingerprints, dict)):
         return []
@@ -142,7 +142,8 @@ def muster_checks(config: Config) -> list[Check[TaskParams]]:
     return [
         Check(
             name=NAME,
-            summary="Trains one network on every device: the loss must fall, all must end with the same bits; speed",
+            summary="Trains one network on every device: the loss must fall, and all must end with the same bits; "
+            "measures speed",
             scope=Scope.NODE,
             params=TaskParams,
             measure=partial(measure, config.plugin(SETTINGS_NAME, TrainingSettings)),
@@ -181,7 +182,7 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
 
 
 def _metrics(plan: Plan, trained: Sequence["Trained | TrainingProblem"]) -> dict[str, Metric]:
-    """In device order, with None for a device that could not train."""
+    """Metrics in device order, with None for a device that could not train."""
     figures = [{} if isinstance(result, TrainingProblem) else _figures(plan, result) for result in trained]
     names = next((list(each) for each in figures if each), [])
     return {name: [each.get(name) for each in figures] for name in names}

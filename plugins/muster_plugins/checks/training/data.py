@@ -1,8 +1,8 @@
-"""The task that every device gets: first weights and a few batches. To be imported in child processes only.
+"""The task that every device gets: initial weights and a few batches. Import this only in child processes.
 
-The batches come round again and again, so that the loss falls by what the network remembers, within few steps and
-with any data set; that it generalises is not what a device is tested for. They lie on the device before the
-training starts: the way there is measured by a check of its own.
+The batches repeat, so that the network memorises them and the loss falls within a few steps on any data set. How well
+the network generalises does not matter for testing a device. The batches are on the device before the training starts,
+because another check measures that transfer.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from muster_plugins.shared.torch_failures import ran_out_of_memory
 BATCHES = 8
 
 _CLASSES = 10
-"""Of synthetic samples."""
+"""Number of synthetic samples in each class."""
 
 _NOISE = 0.5
-"""Standard deviation of synthetic samples around the centre of their class; the centres have one of 1."""
+"""Standard deviation of synthetic samples around the centre of their class; that of the centres is 1."""
 
 
 class Task(NamedTuple):
-    """Network and batches as every device starts with them, on the host; `checksum` tells two tasks apart."""
+    """The initial network and batches of every device, on the host; `checksum` tells two tasks apart."""
 
     plan: Plan
     network: nn.Module
@@ -45,7 +45,7 @@ class Task(NamedTuple):
 
 
 def prepared(plan: Plan, data_dir: Path | None) -> Task:
-    """The task of a plan, the same on every node with the same data; Problem when it cannot be prepared."""
+    """The task of a plan, the same on every node with the same data. Raises TrainingProblem if that fails."""
     try:
         return _prepared(plan, data_dir)
     except (RuntimeError, MemoryError) as error:
@@ -76,7 +76,7 @@ def checksum(tensors: Iterable[torch.Tensor]) -> str:
 
 
 def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Samples around one centre per class, for every network of the shape that it reads."""
+    """Samples around one centre per class, in the shape that the network reads."""
     count = BATCHES * plan.batch_size
     labels = torch.randint(_CLASSES, (count,))
     samples = torch.randn(count, *shape).mul_(_NOISE).add_(torch.randn(_CLASSES, *shape)[labels])
@@ -84,7 +84,7 @@ def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, in
 
 
 def _from_files(plan: Plan, data_dir: Path | None) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """Images with a mean of 0 and a deviation of 1, in three channels: gray is red, green and blue in equal parts."""
+    """Images with mean 0 and deviation 1, in three channels; gray images have equal red, green and blue values."""
     if data_dir is None:
         raise TrainingProblem("data_unset", f"{plan.data} is read from files: set plugins.{SETTINGS_NAME}.data_dir")
     images = read_images(plan.data, data_dir, BATCHES * plan.batch_size, plan.seed)

@@ -1,7 +1,7 @@
-"""The check `ddp`: all devices of a group train one network together, as a job of many GPUs does.
+"""The check `training_ddp`: all devices of a group train one network together, as a job with many GPUs does.
 
-Alone on a node the group is the node's devices. What is of the whole group is judged at rank 0, once; every rank
-judges what only it can be blamed for.
+On a single node, the group consists of the node's devices. Rank 0 judges the results of the whole group, once; every
+rank judges its own.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import curves, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
@@ -35,7 +35,7 @@ from muster_plugins.shared.torch_group import RankGroup, joined
 
 if TYPE_CHECKING:
     from muster_plugins.checks.training.data import Task
-    from muster_plugins.checks.training.group import Together
+    from muster_plugins.checks.training.group import GroupTraining
 
 NAME = "training_ddp"
 
@@ -45,18 +45,19 @@ _JUDGED_AT_RANK_0 = {
     "scaling_efficiency": "scales_badly",
 }
 _JUDGED_AT_EVERY_RANK = {"compute_lag": "slow_rank", "step_time_drift": "drift"}
-"""By metric: the finding when it is out of bounds."""
+"""The finding for each metric that is out of bounds."""
 
 FINDS = {
-    "training_ddp.devices_missing": "devices that should be there are not",
+    "training_ddp.devices_missing": "expected devices are missing",
     "training_ddp.not_asked": NOT_ASKED,
     "training_ddp.not_together": "ranks got different tasks, or one could not train by itself: nothing was measured",
-    "training_ddp.results_differ": "a rank ended the training alone with other bits than ranks with the same device",
-    "training_ddp.weights_differ": "after the training together a rank had other weights than the others",
-    "training_ddp.loss_not_finite": "the loss became infinite or no number at all",
-    "training_ddp.loss_not_falling": "the loss fell less than a healthy group makes it fall",
+    "training_ddp.results_differ": "a rank ended its training alone with other bits than ranks with the same device",
+    "training_ddp.weights_differ": "after the training together, a rank had other weights than the others",
+    "training_ddp.loss_not_finite": "the loss became infinite or NaN",
+    "training_ddp.loss_not_falling": "the loss fell less than in a healthy group",
     "training_ddp.slow": "fewer samples per second than the reference for this group",
-    "training_ddp.scales_badly": "together the devices are slower than the sum of each alone by more than they should",
+    "training_ddp.scales_badly": "together the devices are slower than the sum of their speeds alone, by more than "
+    "the reference allows",
     "training_ddp.slow_rank": "a rank computes more slowly than the others, which then wait for it",
     "training_ddp.drift": "steps took longer at the end than at the beginning",
     **{f"training_ddp.{what}": meaning for what, meaning in problems.FINDS.items()},
@@ -64,17 +65,17 @@ FINDS = {
 
 
 class DdpParams(TaskParams):
-    """Those of `training`, and how long to wait for the others."""
+    """The parameters of `training`, and how long to wait for the others."""
 
     timeout_s: float = Field(120.0, gt=0, le=3600, description="How long a rank waits for the others in one operation")
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """Differing bits convict the ranks that are alone with theirs; losses and speeds are judged by references."""
+    """Bits that no other rank has convict a rank; references judge losses and speeds."""
     found = missing_devices(NAME, measurement) + problems_found(NAME, measurement)
     if "rank" not in measurement.facts:
         return found
-    found += _kept_apart(measurement) + _differing(measurement)
+    found += _not_trained_together(measurement) + _differing(measurement)
     if measurement.facts["rank"] == 0:
         found += _judge_loss(measurement) + _judge_metrics(measurement, references, _JUDGED_AT_RANK_0, None)
     device = device_index(measurement.facts["device"])
@@ -110,8 +111,8 @@ def _error(what: str, summary: str, device: int | None, evidence: Json) -> Findi
     )
 
 
-def _kept_apart(measurement: Measurement) -> list[Finding]:
-    """Nothing was measured of the group, and every rank says so, with the ranks that kept it from training."""
+def _not_trained_together(measurement: Measurement) -> list[Finding]:
+    """If the group could not train together, every rank reports it and names the ranks that prevented it."""
     return [
         Finding(
             code="training_ddp.not_together",
@@ -120,21 +121,21 @@ def _kept_apart(measurement: Measurement) -> list[Finding]:
             action=Action.CHECK_APPLICATION,
             evidence={"ranks": list(odd)},
         )
-        for reason, odd in _apart(_ranks(measurement)).items()
+        for reason, odd in _why_apart(_ranks(measurement)).items()
         if odd
     ]
 
 
-def _apart(ranks: list[RankReport]) -> dict[str, list[int]]:
-    """By reason, the ranks that cannot train with the others."""
+def _why_apart(ranks: list[RankReport]) -> dict[str, list[int]]:
+    """The ranks that cannot train with the others, by reason."""
     return {
-        "were given another task, by their data, settings or software": odd_ones([rank.task for rank in ranks]),
+        "had a different task, because of their data, settings or software": outliers([rank.task for rank in ranks]),
         "could not train by themselves": [number for number, rank in enumerate(ranks) if rank.fingerprint is None],
     }
 
 
 def _differing(measurement: Measurement) -> list[Finding]:
-    """A rank whose bits are not those of most accuses itself; where there is no majority, every rank does."""
+    """A rank whose bits differ from the majority reports itself; without a majority, every rank does."""
     rank, ranks, weights = measurement.facts["rank"], _ranks(measurement), measurement.facts.get("weights", [])
     assert isinstance(rank, int)
     assert isinstance(weights, list)
@@ -144,10 +145,10 @@ def _differing(measurement: Measurement) -> list[Finding]:
         for number, other in enumerate(ranks)
         if other.fingerprint and (other.kind, other.task) == (own.kind, own.task)
     ]
-    computed = [alike[odd] for odd in odd_ones([ranks[number].fingerprint for number in alike])]
+    computed = [alike[odd] for odd in outliers([ranks[number].fingerprint for number in alike])]
     found = {
         "results_differ": ("ended the training alone with other bits than ranks with the same device", computed),
-        "weights_differ": ("ended the training together with other weights than the others", odd_ones(weights)),
+        "weights_differ": ("ended the training together with other weights than the others", outliers(weights)),
     }
     return [
         _error(what, f"{_named(odd)} {text}", device_index(measurement.facts["device"]), {"ranks": list(odd)})
@@ -200,7 +201,7 @@ def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> 
 
     found = places_in_group(context, params.device)
     devices = facts(context, found, params.device)
-    if devices["missing"]:  # the group would be measured on the wrong hardware
+    if devices["missing"]:  # otherwise the group would measure the wrong hardware
         return Measurement(facts=devices)
     plan = planned(params, found[0].backend)
     common = devices | plan.facts() | {"software": loop.software(plan.backend)}
@@ -225,12 +226,12 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     told = _facts(task.plan, group, place, ranks)
     if isinstance(alone, TrainingProblem):
         told |= problem_facts(alone)
-    if any(_apart(ranks).values()):
+    if any(_why_apart(ranks).values()):
         return Measurement(facts=told)
     context.progress(f"{steps}, together with {group.backend}")
     together = train_together(place, task, group)
     told["weights"] = list(together.weights)
-    if group.rank == 0:  # the losses are those of the group: one report of them is enough
+    if group.rank == 0:  # the losses are those of the group, so one rank reports them
         told["curves"] = curves([together.losses], [together.own.seconds])
     return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
 
@@ -242,8 +243,8 @@ def _facts(plan: Plan, group: RankGroup, place: Place, ranks: list[RankReport]) 
     }
 
 
-def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "Together") -> dict[str, Metric]:
-    """Every sample counts once: those of all ranks in the time of the slowest."""
+def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
+    """Samples per second of the group: the samples of all ranks, divided by the time of the slowest rank."""
     own = together.own
     samples = plan.samples * len(ranks)
     figures = loss_figures(together.losses) | time_figures(own.seconds, together.total_s, samples)

@@ -1,4 +1,4 @@
-"""What losses and times of a training say, in figures; pure, and shared by `training` and `ddp`."""
+"""Calculates figures from the losses and times of a training. Pure; `training` and `training_ddp` share it."""
 
 import math
 import statistics
@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 LAST_LOSSES = 8
-"""How many losses at the end are averaged: as many as there are batches, of which some are harder than others."""
+"""Number of final losses that are averaged: the number of batches, because some are harder than others."""
 
 MOST_POINTS = 100
-"""Points of a curve: as many as a drawing shows, and few enough to send and store with every run."""
+"""Points of a curve: enough for a plot, and few enough to send and store with every run."""
 
 Figures = dict[str, float | None]
 
 
 def loss_figures(losses: Sequence[float]) -> Figures:
-    """The loss of the first step, the mean of the last eight, and last over first; None for what is not finite."""
+    """The loss of the first step, the mean of the last eight, and last over first; None for values not finite."""
     first, last = losses[0], statistics.fmean(losses[-LAST_LOSSES:])
     return {
         "loss_first": _finite(first),
@@ -27,7 +27,7 @@ def loss_figures(losses: Sequence[float]) -> Figures:
 
 
 def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figures:
-    """Of the measured steps. `samples` are those of all devices, each counted once, in `total_s` of wall time."""
+    """Figures of the measured steps. `samples` is the number of samples of all devices in `total_s` of wall time."""
     return {
         "total_time_s": total_s,
         "average_step_time_s": total_s / len(seconds),
@@ -40,19 +40,19 @@ def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figu
 
 
 def _drift(seconds: Sequence[float]) -> float:
-    """How much longer a step took in the last quarter than in the first, by their medians, as a share of the first."""
+    """Increase of the median step time from the first quarter to the last, as a share of the first."""
     quarter = max(1, len(seconds) // 4)
     return statistics.median(seconds[-quarter:]) / statistics.median(seconds[:quarter]) - 1
 
 
 def curves(losses: Sequence[Sequence[float]], seconds: Sequence[Sequence[float]]) -> list[JsonValue]:
-    """What reports draw, of one device or several: by step, the median loss and the median time of a step."""
+    """Curves for reports, of one device or several: the median loss and the median time of each step."""
     drawn = [_curve("loss", "step", "loss", losses), _curve("time of a step", "measured step", "s", seconds)]
     return [curve for curve in drawn if curve is not None]
 
 
 def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[float]]) -> JsonValue:
-    """None where there is too little to draw. A loss that is no number has no point."""
+    """A curve; None if there are too few values. A loss that is NaN has no point."""
     medians = [statistics.median(values) for values in zip(*series, strict=True)]
     apart = math.ceil(len(medians) / MOST_POINTS)
     points = [(step, value) for step, value in enumerate(medians, 1) if step % apart == 0 and math.isfinite(value)]
@@ -62,10 +62,10 @@ def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[flo
     return {"title": title, "x_label": x_label, "y_label": y_label, "x": [*x], "y": [*y]}
 
 
-def odd_ones(values: Sequence[object]) -> list[int]:
-    """The positions of those that differ from most; of all where no value is the most frequent by itself.
+def outliers(values: Sequence[object]) -> list[int]:
+    """The positions of the values that differ from the most frequent one; all positions if there is no such value.
 
-    Two that differ accuse each other: nobody can tell which is right.
+    If two values differ, both positions are returned, because either may be wrong.
     """
     counted = Counter(values).most_common(2)
     if len(counted) < 2:

@@ -1,16 +1,17 @@
-"""Training by all ranks of a process group. To be imported in child processes only, because it imports torch.
+"""Training by all ranks of a process group. Import this only in child processes, because it imports torch.
 
-Every rank trains twice, for as many steps. First alone, all ranks on the same batches and nothing sent in between: so
-their speeds and their bits can be compared, and what each device does without the others is known. Then together,
-each beginning with another batch, with gradients averaged by DistributedDataParallel. The median step together, less
-the one alone, is the time of the collectives that computing does not hide; waiting for slower ranks is in it.
+Every rank trains twice, with the same number of steps. First each rank trains alone on the same batches and sends
+nothing in between. This shows the speed and the bits of each device without the others, and makes ranks comparable.
+Then all ranks train together: each begins with another batch, and DistributedDataParallel averages the gradients. The
+median step together minus the median step alone is the time of collectives that computation does not hide; it includes
+waiting for slower ranks.
 """
 
 from statistics import median
 from typing import Annotated, NamedTuple
 
 import torch
-import torch._dynamo  # DistributedDataParallel would import it, for a second, while other ranks wait
+import torch._dynamo  # DistributedDataParallel would import it later, which takes a second while other ranks wait
 import torch.distributed as dist
 from pydantic import Field
 from torch import nn
@@ -23,13 +24,13 @@ from muster_plugins.shared.torch_device import Place
 from muster_plugins.shared.torch_group import RankGroup
 
 _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt=0, allow_inf_nan=False)]]
-"""The checksum of a rank's weights, and the seconds that it took."""
+"""The checksum of a rank's weights, and the seconds that its training took."""
 
 
-class Together(NamedTuple):
-    """The training of all ranks: this rank's own, the mean loss of each step over all ranks, and the longest time.
+class GroupTraining(NamedTuple):
+    """The training of all ranks: this rank's result, the mean loss of each step over all ranks, and the longest time.
 
-    `weights` are, by rank, the checksums of the weights that it ended with.
+    `weights` are the checksums of the final weights, by rank.
     """
 
     own: Trained
@@ -39,7 +40,7 @@ class Together(NamedTuple):
 
 
 def train_alone(place: Place, task: Task, group: RankGroup) -> tuple[Trained | TrainingProblem, list[RankReport]]:
-    """The training of one rank by itself, and by rank what each reports of its own."""
+    """The result of this rank's training by itself, and the reports of all ranks on theirs."""
     alone = train(place, task)
     return alone, group.all_gather("alone", _report(place, task, alone), RankReport)
 
@@ -57,8 +58,8 @@ def _report(place: Place, task: Task, alone: Trained | TrainingProblem) -> RankR
     )
 
 
-def train_together(place: Place, task: Task, group: RankGroup) -> Together:
-    """The training of all ranks as one."""
+def train_together(place: Place, task: Task, group: RankGroup) -> GroupTraining:
+    """The training of all ranks together."""
 
     def in_parallel(network: nn.Module) -> nn.Module:
         device_ids = [torch.device(place.torch_name)] if place.backend == "cuda" else None
@@ -68,7 +69,7 @@ def train_together(place: Place, task: Task, group: RankGroup) -> Together:
     losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
     dist.all_reduce(losses)
     endings = group.all_gather("together", (own.weights, own.total_s), _Ending)
-    return Together(
+    return GroupTraining(
         own=own,
         losses=losses.div_(len(endings)).tolist(),
         total_s=max(total_s for _, total_s in endings),

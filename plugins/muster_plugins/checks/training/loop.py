@@ -1,4 +1,4 @@
-"""Training on one device, step by step, timed. To be imported in child processes only, because it imports torch."""
+"""Timed training on one device, step by step. Import this only in child processes, because it imports torch."""
 
 import copy
 import os
@@ -24,9 +24,9 @@ _AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float1
 
 
 class Trained(NamedTuple):
-    """What came of a training: the loss of every step, the seconds of every measured one and of all these together.
+    """The result of a training: the loss of every step, the seconds of each measured step, and their total.
 
-    `checksum` is of losses and final weights: equal devices with equal software have equal ones. `weights` is of the
+    `checksum` covers losses and final weights; it is equal on equal devices with equal software. `weights` covers the
     weights alone.
     """
 
@@ -38,18 +38,18 @@ class Trained(NamedTuple):
 
 
 def make_repeatable(backend: str) -> None:
-    """Has this process calculate so that the same training ends with the same bits each time."""
+    """Configures this process so that the same training ends with the same bits each time."""
     if backend == "cpu":
-        torch.set_num_threads(1)  # sums do not depend on the number of cores, and ranks do not fight for them
+        torch.set_num_threads(1)  # The sums do not depend on the number of cores, and ranks do not compete for them.
         return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what cuBLAS asks for, as torch documents
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # the value that cuBLAS requires, as torch documents
     torch.use_deterministic_algorithms(True)
     # All memory is written here before it is read.
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # torch adds it to the module later
 
 
 def software(backend: str) -> str:
-    """What besides the device decides with which bits a training ends."""
+    """The software that, together with the device, determines the bits of the result."""
     if backend == "cpu":
         return f"torch {torch.__version__}, {_processor()}"
     cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]  # torch leaves it without types
@@ -57,14 +57,14 @@ def software(backend: str) -> str:
 
 
 def _processor() -> str:
-    """The model of the CPU, as far as the kernel tells."""
+    """The model of the CPU, if the kernel reports it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
 
 
 def train(place: Place, task: Task) -> Trained | TrainingProblem:
-    """Trains on one device with nobody to wait for; Problem when it fails, or its memory: then with what would fit."""
+    """Trains on one device. Raises TrainingProblem if that fails; if memory is short, it says what would fit."""
     try:
         return Training(place, task).run()
     except (RuntimeError, MemoryError) as error:
@@ -74,11 +74,11 @@ def train(place: Place, task: Task) -> Trained | TrainingProblem:
             raise
     return TrainingProblem(
         "does_not_fit", _what_fits(place, task), place.index
-    )  # here the failed training is forgotten
+    )  # the memory of the failed training is freed here
 
 
 class Training:
-    """A network in training. `around` wraps it once it is on the device; `first` is the batch that it begins with."""
+    """A network in training. `around` wraps it once it is on the device; `first` is the index of its first batch."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class Training:
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
         self._scaler.step(self._descent)  # type: ignore[arg-type]  # it has what the scaler asks of an optimizer
         self._scaler.update()
-        for weight in self._weights:  # also after a step that the scaler left out, because its scale was too high
+        for weight in self._weights:  # also after a step that the scaler skipped because its scale was too high
             weight.grad = None
         self._losses[self._done] = loss.detach()
         self._done += 1
 
     def run(self) -> Trained:
-        """Warm-up, then the measured steps, which are launched without waiting in between."""
+        """Runs the warm-up and then the measured steps, without waiting for the device between them."""
         for _ in range(self._plan.warmup):
             self.step()
         settle(self._place)
@@ -129,10 +129,10 @@ class Training:
 
 
 class _Descent:
-    """Gradient descent with momentum, as torch.optim.SGD does it; to import that takes longer than a quick run."""
+    """Gradient descent with momentum, as in torch.optim.SGD, whose import would take longer than a quick run."""
 
     def __init__(self, weights: list[torch.Tensor]) -> None:
-        self.param_groups: list[dict[str, Any]] = [{"params": weights}]  # where a GradScaler finds the gradients
+        self.param_groups: list[dict[str, Any]] = [{"params": weights}]  # a GradScaler reads the gradients here
         self._weights = weights
         self._velocities = [torch.zeros_like(weight) for weight in weights]
 
@@ -145,14 +145,14 @@ class _Descent:
 
 
 def _what_fits(place: Place, task: Task) -> str:
-    """Tries ever smaller batches, each half of the one before."""
+    """Tries smaller and smaller batches, each half of the one before."""
     size = task.plan.batch_size
     smaller = size // 2
     while smaller >= 2:
         if _fits(place, task, smaller):
             return f"batches of {size} do not fit into memory here, batches of {smaller} do: set batch_size={smaller}"
         smaller //= 2
-    return f"{task.plan.model} does not fit into memory here, with however small a batch"
+    return f"{task.plan.model} does not fit into memory here, not even with the smallest batch"
 
 
 def _fits(place: Place, task: Task, batch_size: int) -> bool:

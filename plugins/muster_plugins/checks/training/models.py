@@ -1,6 +1,6 @@
-"""The networks that are trained, in plain torch. To be imported in child processes only, because it imports torch.
+"""The networks that are trained, in plain torch. Import this only in child processes, because it imports torch.
 
-Each classifies its samples. On the CPU they are smaller, so that the same way can be gone in seconds.
+Each network classifies its samples. On the CPU they are smaller, so that a training takes only seconds.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ def sample_shape(model: Model, backend: str) -> Shape:
 
 
 def build(model: Model, shape: Shape, classes: int, backend: str) -> nn.Module:
-    """The network for samples of `shape`, with first weights from torch's generator."""
+    """The network for samples of `shape`; torch's generator gives the initial weights."""
     sizes = _SIZES[backend]
     match model:
         case "mlp":
@@ -72,7 +72,7 @@ def _mlp(shape: Shape, hidden: int, classes: int) -> nn.Module:
 
 
 class _Residual(nn.Module):
-    """Adds what its branch makes of the input to the input, which is projected where the shapes differ."""
+    """Adds the output of its branch to the input, which is projected if the shapes differ."""
 
     expansion: int
 
@@ -106,7 +106,7 @@ class _Basic(_Residual):
 
 
 class _Bottleneck(_Residual):
-    """The block of resnet50, He et al. 2015, figure 5 right, with the stride in the 3x3 layer as torchvision has it."""
+    """The block of resnet50, He et al. 2015, figure 5 right, with the stride in the 3x3 layer as in torchvision."""
 
     expansion = 4
 
@@ -147,7 +147,7 @@ def _resnet(block: type[_Residual], depths: tuple[int, ...], channels: int, clas
 
 
 class _Transformer(nn.Module):
-    """An encoder over sequences of feature vectors, whose mean is classified; layers normalise what they read."""
+    """An encoder over sequences of feature vectors; it classifies their mean, and layers normalise their input."""
 
     def __init__(self, sizes: _Sizes, classes: int) -> None:
         super().__init__()

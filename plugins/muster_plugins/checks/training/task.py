@@ -1,4 +1,4 @@
-"""What is trained, on what and for how long: the parameters and settings that `training` and `ddp` share."""
+"""The parameters and settings that `training` and `training_ddp` share: network, data and number of steps."""
 
 from typing import Literal, NamedTuple, Self
 
@@ -17,28 +17,31 @@ Precision = Literal["fp32", "bf16", "fp16"]
 
 
 class TrainingSettings(Section):
-    """The table `[plugins.training]`, of both checks."""
+    """The table `[plugins.training]`, which both checks use."""
 
     data_dir: HomePath | None = Field(None, description="Directory with the data sets as they were published")
 
 
 class TaskParams(Params):
-    """What is left out is chosen to suit the backend: on the CPU the networks are small and so is their work."""
+    """Parameters that are not set get a default that suits the backend: small networks and few steps on the CPU."""
 
     model: Model = Field("mlp", description="The network")
-    data: DataSet = Field("synthetic", description="What it learns; all but synthetic are read from data_dir")
+    data: DataSet = Field("synthetic", description="Data set to learn; all but synthetic are read from data_dir")
     precision: Precision = Field("fp32", description="bf16, fp16: automatic mixed precision, fp16 with a scaled loss")
     batch_size: int | None = Field(
-        None, ge=2, le=65536, description="Samples per step and device; 32 on GPUs (mlp 1024), 4 on the CPU (mlp 128)"
+        None,
+        ge=2,
+        le=65536,
+        description="Samples per step and device; default 32 on GPUs (mlp 1024), 4 on the CPU (mlp 128)",
     )
     warmup: int | None = Field(
-        None, ge=0, le=100_000, description="Steps before the measured ones; 50 on GPUs, 5 on the CPU (mlp 10)"
+        None, ge=0, le=100_000, description="Steps before the measured ones; default 50 on GPUs, 5 on the CPU (mlp 10)"
     )
     iterations: int | None = Field(
-        None, ge=4, le=100_000, description="Measured steps; 100 on GPUs, 25 on the CPU (mlp 50)"
+        None, ge=4, le=100_000, description="Measured steps; default 100 on GPUs, 25 on the CPU (mlp 50)"
     )
-    seed: int = Field(1, ge=0, lt=1 << 53, description="Seed of the first weights and of the choice of samples")
-    device: Choice = Field("auto", description="cpu: the CPU on purpose")
+    seed: int = Field(1, ge=0, lt=1 << 53, description="Seed of the initial weights and of the choice of samples")
+    device: Choice = Field("auto", description="cpu: use the CPU even on a node with GPUs")
 
     @model_validator(mode="after")
     def _fits_the_model(self) -> Self:
@@ -48,7 +51,7 @@ class TaskParams(Params):
 
 
 class Plan(NamedTuple):
-    """The parameters with every choice made; `backend` is that of the device, cuda or cpu."""
+    """The parameters with a value for each option; `backend` is that of the device, cuda or cpu."""
 
     model: Model
     data: DataSet
@@ -61,7 +64,7 @@ class Plan(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """All steps of the training, the warm-up included."""
+        """All steps of the training, including the warm-up."""
         return self.warmup + self.iterations
 
     @property
@@ -70,7 +73,7 @@ class Plan(NamedTuple):
         return self.batch_size * self.iterations
 
     def facts(self) -> Json:
-        """What a result can be compared by."""
+        """Facts that say which results are comparable."""
         return {
             "model": self.model,
             "data": self.data,
@@ -84,9 +87,9 @@ class Plan(NamedTuple):
 
 
 class RankReport(Data):
-    """What ranks are compared by: their task, kind of device, and of their training alone the result and speed.
+    """What ranks are compared by: their task, their kind of device, and the result and speed of their training alone.
 
-    `fingerprint` is None, and the speed 0, for a rank that could not train by itself.
+    `fingerprint` is None and the speed 0 for a rank that could not train by itself.
     """
 
     task: str = Field(max_length=128)

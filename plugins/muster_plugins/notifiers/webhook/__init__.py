@@ -1,1 +1,1 @@
-"""Tells others over HTTP that a node went out of service, or came back."""
+"""Notifies other systems over HTTP when a node is drained or returns to service."""

@@ -1,4 +1,4 @@
-"""The alert that Alertmanager's API v2 takes."""
+"""The alert for Alertmanager's API v2."""
 
 from muster.model import Json, format_instant
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
@@ -28,7 +28,7 @@ def alertmanager_alerts(notice: Notice) -> list[Json]:
     if notice.link is not None:
         alert["generatorURL"] = notice.link
     if notice.is_over:
-        return [alert | {"endsAt": format_instant(transition.at)}]  # the start is then that of the alert that stands
+        return [alert | {"endsAt": format_instant(transition.at)}]  # the alert then keeps its own start
     times: Json = {"startsAt": format_instant(transition.at), "endsAt": format_instant(transition.at + _STANDS_S)}
     return [alert | times]
 

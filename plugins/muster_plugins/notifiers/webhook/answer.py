@@ -9,10 +9,10 @@ from muster import ActionOutcome, Effect
 TOLD = ActionOutcome(effect=Effect.DONE, detail="told")
 
 _LATER = frozenset({408, 425, 429})
-"""Refusals that a later post may not get: timeout, too early, too many requests."""
+"""Statuses after which a later post may succeed: timeout, too early, too many requests."""
 
 _REFUSED_WAIT_S = 900.0
-"""Refused notices are sent again after this time, when somebody may have changed a token, a channel or a rule."""
+"""Refused notices are sent again after this time, in case a token, a channel or a rule has changed."""
 
 _LONGEST_WAIT_S = 3600.0
 

@@ -1,4 +1,4 @@
-"""The secrets of a target. They are read for each post, since they may be replaced while the coordinator runs."""
+"""The secrets of a target. They are read for each post, because they may be replaced while the coordinator runs."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _LEAST_SECRET = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """The credentials for a target; None where it needs none."""
+    """The credentials for a target; None for those that it does not need."""
 
     signing_key: bytes | None = field(default=None, repr=False)
     routing_key: str | None = field(default=None, repr=False)
@@ -24,7 +24,7 @@ class Credentials:
 
 
 def read_credentials(name: str, target: WebhookTarget) -> Credentials:
-    """The secrets of the target of that name; SettingsError if a file does not hold what it should."""
+    """The secrets of the target with that name. Raises SettingsError if a file does not hold a valid secret."""
     secret = _read(name, "secret_file", target.secret_file)
     return Credentials(
         signing_key=None if secret is None else _signing_key(name, target, secret),
@@ -38,13 +38,13 @@ def _signing_key(name: str, target: WebhookTarget, secret: str) -> bytes:
         return key_of(secret)
     except ValueError as error:
         raise SettingsError(
-            f"plugins.{NAME}.targets.{name}.secret_file: {target.secret_file} does not stand for a key: it {error}; "
-            "`openssl rand -base64 32` makes one that does"
+            f"plugins.{NAME}.targets.{name}.secret_file: {target.secret_file} does not hold a signing key: it {error}; "
+            "`openssl rand -base64 32` makes a valid one"
         ) from None
 
 
 def _read(name: str, key: str, path: Path | None) -> str | None:
-    """The one word in the file; anything else must not get into a header, nor into an error's text."""
+    """The single word in the file. Anything else must not get into a header, nor into the text of an error."""
     if path is None:
         return None
     where = f"plugins.{NAME}.targets.{name}.{key}"
@@ -55,7 +55,7 @@ def _read(name: str, key: str, path: Path | None) -> str | None:
 
 
 def without_secrets(text: str, target: WebhookTarget, credentials: Credentials) -> str:
-    """The text in one line, with `***` for secrets of the target: some servers answer with what they were sent."""
+    """The text in one line, with `***` for secrets of the target: some servers echo the request."""
     url = urlsplit(target.url.get_secret_value())
     parts = [part for part in re.split("[/?&=]", f"{url.path}?{url.query}") if len(part) >= _LEAST_SECRET]
     for secret in filter(None, (credentials.routing_key, credentials.token, *parts)):

@@ -1,4 +1,4 @@
-"""Posts to targets, and remembers which notices each of them has and how long it wants no further ones."""
+"""Posts notices to targets. Remembers which notices each target has, and until when it wants no further ones."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from muster_plugins.notifiers.webhook.tls import tls_of
 from muster_plugins.shared.error_words import in_words
 
 MOST_REMEMBERED = 50_000
-"""Notices that are remembered, one for each target: room for the latest of 10,000 nodes for five targets.
+"""Maximum number of remembered notices, one for each target: room for the latest of 10,000 nodes for five targets.
 
-Above that number, the notices are forgotten that were not asked for longest. If such a notice is sent again, a target
-can recognise it by its Idempotency-Key; a chat shows it twice.
+Above that number, the least recently used notices are forgotten. If such a notice is sent again, a target can recognise
+it by its Idempotency-Key; a chat shows it twice.
 """
 
 _MOST_ANSWER_BYTES = 4096
@@ -30,11 +30,11 @@ _MOST_CHARACTERS = 200
 
 
 class Delivery:
-    """A client for all targets. Make it where the event loop runs, and close it there."""
+    """A client for all targets. Create it where the event loop runs, and close it there."""
 
     def __init__(self) -> None:
         self._session = ClientSession(cookie_jar=DummyCookieJar())
-        self._last: dict[str, tuple[ActionOutcome, float]] = {}  # what came of it, and until when it is let be
+        self._last: dict[str, tuple[ActionOutcome, float]] = {}  # the outcome, and the earliest time of the next post
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -72,7 +72,7 @@ class Delivery:
                 headers=request.headers,
                 ssl=tls_of(name, target),
                 timeout=ClientTimeout(total=target.timeout_s),
-                allow_redirects=False,  # what leads elsewhere must not take our secrets there
+                allow_redirects=False,  # a redirect must not get our secrets
             ) as response:
                 said = "" if response.ok else await _beginning(response.content)
         except TimeoutError:
@@ -84,7 +84,7 @@ class Delivery:
         return judge_answer(response.status, response.headers.get("Retry-After"), said, now)
 
     def _remember(self, key: str, outcome: ActionOutcome, until: float) -> None:
-        self._last.pop(key, None)  # and so to the end: what is asked for again and again must not be the next to go
+        self._last.pop(key, None)  # moved to the end: a notice that is still used must not be the next to be dropped
         self._last[key] = outcome, until
         if len(self._last) > MOST_REMEMBERED:
             del self._last[next(iter(self._last))]

@@ -1,4 +1,4 @@
-"""What a target is notified of, before it gets the format of the target."""
+"""The notice for a target, before it is converted to the target's format."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -35,7 +35,7 @@ class Notice:
 
     @property
     def is_over(self) -> bool:
-        """Whether the node needs nobody's attention any more."""
+        """Whether the node needs no more attention."""
         return self.transition.after is ServiceState.IN_SERVICE
 
 

@@ -1,4 +1,4 @@
-"""The event that PagerDuty's Events API v2 takes."""
+"""The event for PagerDuty's Events API v2."""
 
 from hashlib import sha256
 
@@ -13,7 +13,7 @@ _MOST_DEDUP_KEY = 255
 """Maximum number of characters in the Events API."""
 
 _SEVERITY = {
-    ServiceState.HELD: "critical",  # it still gets work
+    ServiceState.HELD: "critical",  # the node still gets work
     ServiceState.CORDONED: "error",
     ServiceState.PROBATION: "info",
     ServiceState.ACCEPTING: "info",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Webhook:
-    """Keeps one client, from the first notice to the end of the process."""
+    """Keeps one client from the first notice to the end of the process."""
 
     def __init__(self) -> None:
         self._delivery: Delivery | None = None
@@ -38,7 +38,7 @@ class Webhook:
     @hookimpl
     async def muster_transition(self, config: Config, transition: Transition) -> ActionOutcome | None:
         settings = config.plugin(NAME, WebhookSettings)
-        targets = {name: target for name, target in settings.targets.items() if target.is_told(transition)}
+        targets = {name: target for name, target in settings.targets.items() if target.wants(transition)}
         if not targets:
             return None
         notice = Notice(
@@ -66,7 +66,7 @@ class Webhook:
     async def _tell(
         self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice, *, is_dry: bool
     ) -> ActionOutcome:
-        """The outcome of notifying the targets; in a dry run, what they would be notified of."""
+        """The outcome of notifying the targets; in a dry run, the notices that they would get."""
         if is_dry:
             told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
             return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)

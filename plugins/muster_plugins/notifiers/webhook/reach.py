@@ -42,5 +42,5 @@ async def _connect(name: str, target: WebhookTarget) -> None:
     async with asyncio.timeout(target.timeout_s):
         _, writer = await asyncio.open_connection(url.hostname, url.port or (443 if secure else 80), ssl=tls)
         writer.close()
-        with suppress(OSError):  # it was reached, however it takes leave
+        with suppress(OSError):  # the target was reached, however the connection ends
             await writer.wait_closed()

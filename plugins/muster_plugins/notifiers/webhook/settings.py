@@ -40,22 +40,24 @@ class WebhookTarget(Section):
     )
     alarms: bool | None = Field(
         None,
-        description="true: notify it of alarms too; unset: true, but false for the format generic",
+        description="true: notify it of alarms, too; unset: true, but false for the format generic",
     )
-    plain_http: bool = Field(False, description="true: allow http:// to other hosts; everybody on the way can read it")
+    plain_http: bool = Field(False, description="true: allow http:// to other hosts; anyone on the path can read it")
     timeout_s: float = Field(5.0, gt=0, le=9, description="Deadline of one post in seconds; no plugin has more than 10")
 
     @model_validator(mode="after")
     def _can_be_posted_to(self) -> Self:
-        # It stands here and not at `url`, because what is wrong with a value is shown together with the value.
+        # This check is here and not at `url`, because pydantic's error for a field shows the field's value.
         parts = urlsplit(self.url.get_secret_value())
         if parts.scheme not in ("https", "http") or not parts.hostname or parts.port == 0:
             raise ValueError("url must be https://host[:port]/path")
         if "@" in parts.netloc:
-            raise ValueError("url must hold no user: set token_file")
+            raise ValueError("url must not contain a user: set token_file")
         possible_host(parts.hostname)
         if parts.scheme == "http" and parts.hostname not in LOOPBACK and not self.plain_http:
-            raise ValueError("url is http://, which all on the way can read: use https://, or set plain_http = true")
+            raise ValueError(
+                "url is http://, which anyone on the path can read: use https://, or set plain_http = true"
+            )
         return self
 
     @model_validator(mode="after")
@@ -73,7 +75,7 @@ class WebhookTarget(Section):
         """Whether the target is notified of alarms. A receiver of the generic format must know that form first."""
         return self.format != "generic" if self.alarms is None else self.alarms
 
-    def is_told(self, transition: Transition) -> bool:
+    def wants(self, transition: Transition) -> bool:
         """Whether the target is notified of the transition, by its `states`.
 
         A new node that is accepted counts only for targets whose `states` include ACCEPTING.
@@ -98,8 +100,8 @@ class WebhookSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _holds_tables(cls, table: Any) -> Any:
-        # Here for the same reason: what stands in place of a table may be a URL.
+        # Here for the same reason: a value in place of a table may be a URL.
         targets = table.get("targets", {}) if isinstance(table, dict) else {}
         if not isinstance(targets, dict) or not all(isinstance(target, dict) for target in targets.values()):
-            raise ValueError("targets must hold tables, each with a url of its own")
+            raise ValueError("targets must be tables, each with its own url")
         return table

@@ -20,7 +20,7 @@ def slack_alarm(notice: AlarmNotice) -> Json:
 
 
 def _message(headline: str, circumstances: str, link: str | None, link_text: str) -> Json:
-    """A section with the headline, below it the circumstances, and the headline once more for notifications."""
+    """A section with the headline, the circumstances below it, and the headline again for notifications."""
     headline = _escaped(cut(headline, _MOST_CHARACTERS))
     below = _escaped(cut(circumstances, _MOST_CHARACTERS))
     if link is not None:

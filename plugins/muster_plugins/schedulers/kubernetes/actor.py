@@ -13,25 +13,25 @@ from muster_plugins.schedulers.kubernetes.connection import Connection
 from muster_plugins.schedulers.kubernetes.event import event
 from muster_plugins.schedulers.kubernetes.health_writer import HealthWriter
 from muster_plugins.schedulers.kubernetes.marks import (
+    describe_others_mark,
     has_opted_out,
     is_incomplete,
     is_new,
-    others_word,
+    mark_owner,
     our_mark,
-    whose_mark,
     why_left,
 )
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
-from muster_plugins.schedulers.kubernetes.request_rate import Pace
+from muster_plugins.schedulers.kubernetes.request_rate import RateLimiter
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings, KubernetesSettings
 
 _NOTHING = "nothing to change"
 
 _TRIES = 4
-"""Attempts to change a node. Others may change it in between, which costs one attempt each:
+"""Attempts to change a node. Others may change it in between, and each such change costs one attempt:
 
 Kubernetes, which taints a node that is cordoned; our own write of the condition, for the same finding; and one more.
 """
@@ -47,7 +47,7 @@ class Actor:
         self._settings = settings.actor
         self._gpu_resources = settings.gpu_resources
         self._connection = Connection(settings)
-        pace = Pace(settings.actor.requests_per_s)
+        pace = RateLimiter(settings.actor.requests_per_s)
         self._client = KubernetesClient(self._connection, pace.wait)
         self._urgent_client = KubernetesClient(self._connection, pace.go_first)
         self._health = HealthWriter(self._client, settings.actor)
@@ -56,7 +56,7 @@ class Actor:
         await self._connection.close()
 
     async def survey(self) -> Survey:
-        """All nodes, and what we need to act on them; Unavailable if the nodes cannot be listed."""
+        """All nodes, with the state that the coordinator needs. Raises Unavailable if the nodes cannot be listed."""
         nodes = await self._client.nodes()
         self._health.note(nodes)
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
@@ -71,7 +71,7 @@ class Actor:
         )
 
     async def show_health(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes conditions; Unavailable if some could not be written."""
+        """Writes conditions. Raises Unavailable if some could not be written."""
         await self._health.write(reports)
 
     async def act(self, transition: Transition) -> ActionOutcome:
@@ -87,7 +87,7 @@ class Actor:
             return ActionOutcome(effect=Effect.FAILED, detail=detail, retry_after_s=wait_s)
 
     async def _act_despite_conflicts(self, transition: Transition, done: list[str]) -> ActionOutcome:
-        """Decides again from the node's new state if somebody has changed it, a few times."""
+        """If somebody has changed the node meanwhile, decides again from its new state, a few times."""
         for _ in range(_TRIES - 1):
             with suppress(Conflict):
                 return await self._act(transition, done)
@@ -107,7 +107,7 @@ class Actor:
             done.append(patch.says)
         try:
             await client.create_event(event(node, transition))
-        except Unavailable as error:  # the node is as it should be, and an Event only tells of that
+        except Unavailable as error:  # the node is as it should be, and an Event only reports it
             done.append(f"no Event: {error}")
         return _outcome(node, transition, done)
 
@@ -115,14 +115,14 @@ class Actor:
 def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> ActionOutcome:
     """The outcome, from the node's state at the API server."""
     if node.spec.unschedulable and not transition.is_out:
-        done.append(f"but it is {others_word(node)}, too")
+        done.append(f"but it is {describe_others_mark(node)}, too")
         return ActionOutcome(effect=Effect.LEFT, detail=f"node {node.name}: {'; '.join(done)}")
     return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
 
 def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
     """The state of one node in Kubernetes; `ordinary` taints keep no work off it."""
-    mark, ours = whose_mark(node, settings), our_mark(node, settings)
+    mark, ours = mark_owner(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,
         mark=mark,
@@ -130,7 +130,7 @@ def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: Ac
         registration=node.metadata.uid,
         transition=ours.transition if ours else None,
         incomplete=mark is Mark.OURS and is_incomplete(node, settings),
-        detail=others_word(node) if mark is Mark.FOREIGN else "",
+        detail=describe_others_mark(node) if mark is Mark.FOREIGN else "",
         opted_out=has_opted_out(node, settings),
         leaving=leaving(node),
         keeps_off=keeps_off(node, ordinary, settings),

@@ -1,4 +1,4 @@
-"""Asks the API server as a pod, with the standard library alone: an agent has no memory for a client."""
+"""A client for the API server in a pod, with the standard library alone: an agent has no memory for a larger client."""
 
 import json
 import os
@@ -17,7 +17,7 @@ MOST_BYTES = 16 << 20
 """Maximum size of an answer. A node has at most a few hundred pods of about ten kilobytes each."""
 
 _TIMEOUT_S = 0.5
-"""For each of connecting, TLS and answering. A probe has one second, and two of these are seldom slow."""
+"""Timeout for each of connecting, TLS and answering. A probe has one second, and two of these are seldom slow."""
 
 _DONE = (200, 201)
 _CONFLICT = 409
@@ -32,10 +32,10 @@ class Outdated(Unanswered):
 
 
 class ServiceAccount:
-    """Who a pod is to the API server at the URL `api`, or where the environment of a pod says that it is.
+    """A pod's identity at the API server: at the URL `api`, or at the address in the pod's environment.
 
-    `directory` holds the token and the certificates of the server's authority. They are read for each question, since
-    they are replaced while the pod lives. Unanswered is raised for what is missing or wrong.
+    `directory` holds the token and the certificates of the server's authority. They are read for each request, because
+    they are replaced while the pod lives. Raises Unanswered if something is missing or wrong.
     """
 
     def __init__(self, api: str | None, directory: Path) -> None:
@@ -49,18 +49,16 @@ class ServiceAccount:
             return parts.hostname or "", parts.port or HTTPS_PORT
         host, port = (os.environ.get(f"KUBERNETES_SERVICE_{what}", "") for what in ("HOST", "PORT"))
         if not host or not port.isdigit():
-            raise Unanswered(
-                "this is no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT do not say who to ask"
-            )
+            raise Unanswered("this is not a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
         return host, int(port)
 
     @property
     def authority_file(self) -> Path:
-        """Where the certificates are."""
+        """The path of the certificates."""
         return self._directory / "ca.crt"
 
     def tls(self) -> ssl.SSLContext:
-        """The TLS context with these certificates. Without any, other servers that the host trusts got the token."""
+        """The TLS context with these certificates. Without any, other servers that the host trusts could get it."""
         certificates = self.authority_file.read_bytes().decode("ascii", errors="ignore")
         with suppress(ssl.SSLError):
             if certificates:
@@ -68,7 +66,7 @@ class ServiceAccount:
         raise Unanswered(f"{self.authority_file} does not hold a certificate")
 
     def token(self) -> str:
-        """One word. Anything else must not get into an error's text, because it may hold a secret."""
+        """The token, one word. Anything else must not get into the text of an error, because it may hold a secret."""
         path = self._directory / "token"
         words = path.read_bytes().split()
         if len(words) != 1 or not words[0].isascii():
@@ -77,7 +75,7 @@ class ServiceAccount:
 
 
 class ApiServer:
-    """The API server, asked by a service account. Raises Unanswered if there is no answer."""
+    """The API server, as a service account sees it. Raises Unanswered if there is no answer."""
 
     def __init__(self, account: ServiceAccount, timeout_s: float = _TIMEOUT_S) -> None:
         self._account = account

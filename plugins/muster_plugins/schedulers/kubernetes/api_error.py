@@ -23,7 +23,7 @@ class Absent(ApiError):
 
 
 class Conflict(ApiError):
-    """The object has changed in the meantime, or is there already."""
+    """The object has changed in the meantime, or exists already."""
 
 
 class Invalid(ApiError):
@@ -63,7 +63,7 @@ def refused(call: Call, answer: Answer) -> ApiError:
     """The error for an answer other than the expected one."""
     text = in_its_words(answer.status, answer.body)
     if answer.status == UNAUTHORIZED:
-        text += "; the token or certificate has expired, or is of another cluster"
+        text += "; the token or certificate has expired, or belongs to another cluster"
     if _KINDS.get(answer.status) is Forbidden:
         text += f"; grant it by RBAC: {call}"
     return _KINDS.get(answer.status, ApiError)(text, _retry_after_s(answer))
@@ -79,5 +79,5 @@ def in_its_words(status: int, body: bytes) -> str:
 
 
 def _retry_after_s(answer: Answer) -> float | None:
-    """The wait in seconds, as API servers write it. Longer waits are cut: the node would stay as it is for days."""
+    """The wait in seconds, as API servers write it. Longer waits are cut: the node would stay unchanged for days."""
     return min(float(answer.retry_after), _LONGEST_WAIT_S) if re.fullmatch("[0-9]+", answer.retry_after) else None

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A method on a path, and the verb on a resource of a group that RBAC has to allow for it.
+    """A method on a path, and the verb on a resource of a group that RBAC must allow for it.
 
-    `namespace` is where the permission is enough; without one it is needed in the whole cluster.
+    `namespace` is the only namespace that needs the permission; without one the whole cluster needs it.
     """
 
     method: str
@@ -43,7 +43,7 @@ ASK_RIGHTS = Call(
     resource="selfsubjectaccessreviews",
     group="authorization.k8s.io",
 )
-"""Everybody may ask what they may do: Kubernetes grants it with system:basic-user."""
+"""Every user may call this: Kubernetes grants it with system:basic-user."""
 
 REVIEW_TOKEN = Call(
     method="POST",

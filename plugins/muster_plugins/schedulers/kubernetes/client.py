@@ -54,9 +54,9 @@ class KubernetesClient:
 
     async def patch(self, node: KubernetesNode, patch: Patch) -> KubernetesNode:
         """The node after the patch; Conflict if a guarded patch was decided on an older state."""
-        # Whoever else wrote what we apply did so before we looked at the node, and was respected if that was due.
+        # Others wrote these fields before we read the node, and we have respected their values where needed.
         force = {"force": "true"} if patch.form is Form.APPLY else {}
-        # By its uid, nothing is applied to a node that has taken the place of this one, nor made in its place.
+        # With its uid, the patch neither changes a new node of the same name nor creates a node.
         known = {"name": node.name, "uid": node.metadata.uid}
         if patch.guarded:
             known["resourceVersion"] = node.metadata.version
@@ -95,7 +95,7 @@ class KubernetesClient:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "the answer"
-            text = f"the answer to {question.call} is not what Kubernetes would say: {where}: {first['msg']}"
+            text = f"the answer to {question.call} is not an answer of Kubernetes: {where}: {first['msg']}"
             raise ApiError(text) from None
 
     async def _answer(self, question: Question) -> bytes:

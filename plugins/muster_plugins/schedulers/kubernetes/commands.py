@@ -17,9 +17,9 @@ from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 app = typer.Typer(help="Certificates for agents in Kubernetes.", no_args_is_help=True)
 
 REVIEW_TIMEOUT_S = 5.0
-"""For each of connecting, shaking hands and answering. Only an agent that enrols waits for it."""
+"""Timeout for each of connecting, TLS and answering. Only an agent that enrols waits for it."""
 
-# Where the manifests mount them.
+# The manifests mount them here.
 AUTHORITY = Path("/etc/muster/authority")
 CA_FILE = AUTHORITY / "ca.crt"
 TLS = Path("/etc/muster/tls")

@@ -1,7 +1,7 @@
-"""The conditions of a node, which show other programs its health by muster. Pure.
+"""The conditions of a node, which show its health to other programs. Pure.
 
 `MusterHealthy` is True while no fault is known. The conditions by component have the polarity of node-problem-detector:
-True is a problem. Both are health. Label and annotation say whether the node gets work.
+True is a problem. Both describe health. The label and the annotation say whether the node gets work.
 """
 
 import re
@@ -32,7 +32,7 @@ _WORD = {
 }
 
 
-class _Said(NamedTuple):
+class _ConditionContent(NamedTuple):
     """The content of a condition."""
 
     status: str
@@ -40,7 +40,7 @@ class _Said(NamedTuple):
     message: str
 
 
-_SILENT = _Said("Unknown", "AgentSilent", "the agent has stopped reporting")
+_SILENT = _ConditionContent("Unknown", "AgentSilent", "the agent has stopped reporting")
 
 
 def conditions(report: NodeHealthReport, before: Mapping[str, Condition], *, by_component: bool) -> list[Json]:
@@ -51,21 +51,21 @@ def conditions(report: NodeHealthReport, before: Mapping[str, Condition], *, by_
     return [_condition(kind, each, api_time(report.at), before.get(kind)) for kind, each in said.items()]
 
 
-def _health(report: NodeHealthReport) -> _Said:
+def _health(report: NodeHealthReport) -> _ConditionContent:
     status = _STATUS[report.health]
     is_bad = status == "False" and report.findings and report.findings[0].severity is Severity.ERROR
     reason = _reason(report.findings[0]) if is_bad else _WORD[report.health]
-    return _Said(status, reason, _message(report.findings) or f"health is {report.health}")
+    return _ConditionContent(status, reason, _message(report.findings) or f"health is {report.health}")
 
 
-def _component(kind: str, report: NodeHealthReport) -> _Said:
+def _component(kind: str, report: NodeHealthReport) -> _ConditionContent:
     """Only errors are a problem. Without an error, a node that was not measured is Unknown."""
     found = [each for each in report.findings if component_of(each) == kind and each.severity is Severity.ERROR]
     if found:
-        return _Said("True", _reason(found[0]), _message(found))
+        return _ConditionContent("True", _reason(found[0]), _message(found))
     if report.health is Health.UNKNOWN:
-        return _Said("Unknown", _WORD[report.health], "not every check could tell")
-    return _Said("False", "NoProblem", "no check finds a problem")
+        return _ConditionContent("Unknown", _WORD[report.health], "not every check could tell")
+    return _ConditionContent("False", "NoProblem", "no check finds a problem")
 
 
 def _message(findings: Sequence[HealthFinding]) -> str:
@@ -79,7 +79,7 @@ def _reason(finding: HealthFinding) -> str:
     return reason if reason[:1].isalpha() else f"Finding{reason}"
 
 
-def _condition(kind: str, said: _Said, now: str, before: Condition | None) -> Json:
+def _condition(kind: str, said: _ConditionContent, now: str, before: Condition | None) -> Json:
     stands = before is not None and before.status == said.status
     return {
         "type": kind,

@@ -14,17 +14,18 @@ from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 from muster_plugins.shared.error_words import in_words
 
 _OPENING_S = 8.0
-"""Whoever asks waits no longer for credentials: a transition has ten seconds. A program that a kubeconfig names may ask
-a cloud for a token, and never ends when it waits for somebody to log in."""
+"""Maximum wait for credentials: a transition has ten seconds. A program in a kubeconfig may request a token from a
+cloud, and never ends if it waits for somebody to log in.
+"""
 
 _REFUSED = 400
-"""An answer of this status or a higher one is not what was asked for."""
+"""An answer with this status or a higher one is an error."""
 
 
 class Connection:
     """Stays open until it is closed.
 
-    The credentials are loaded again when they are not taken any more: ours by the server, or the server's by us.
+    The credentials are loaded again when the server no longer accepts ours, or we no longer accept the server's.
     """
 
     def __init__(self, settings: KubernetesSettings) -> None:
@@ -34,7 +35,7 @@ class Connection:
         self.server = "the API server"
 
     async def ask(self, question: Question) -> bytes:
-        """The answer; ApiError when it is not what was asked for, or when there is none."""
+        """The answer. Raises ApiError if there is none, or if it is an error."""
         session = await self._opened()
         answer = await self._answer(session, question)
         if answer.status == UNAUTHORIZED:
@@ -45,16 +46,16 @@ class Connection:
         return answer.body
 
     async def close(self) -> None:
-        """Closes it."""
+        """Closes the connection."""
         if self._opening is not None:
             self._opening.cancel()
         if self._session is not None:
             await self._give_up(self._session)
 
     async def _opened(self) -> ApiSession:
-        """The session. All who need a new one wait for the same.
+        """The session. All callers that need a new one wait for the same one.
 
-        It goes on being opened when they give up: nothing would end a program that has been asked for a token.
+        Opening continues after they time out, because nothing would stop the program that was asked for a token.
         """
         if self._session is not None:
             return self._session
@@ -104,7 +105,7 @@ def _session(configuration: Configuration, timeout_s: float) -> ApiSession:
 
 
 def _why(error: Exception) -> str:
-    """In words of our own where the error's have a URL in them: that of a proxy may hold a password."""
+    """The error in our own words if its text contains a URL: the URL of a proxy may contain a password."""
     if isinstance(error, InvalidURL):
         return "a URL that is not valid; in a password, / is written as %2F"
     if isinstance(error, ClientHttpProxyError):

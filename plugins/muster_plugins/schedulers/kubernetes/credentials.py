@@ -1,4 +1,4 @@
-"""Where the coordinator finds the API server, and who it is there: by a kubeconfig, or as its pod's service account."""
+"""The coordinator's API server and identity there: from a kubeconfig, or from its pod's service account."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ _WHERE = "plugins.kubernetes.actor"
 
 
 async def load_credentials(configuration: Configuration, settings: KubernetesSettings) -> None:
-    """Fills in the client's configuration; Unavailable says what is wrong."""
+    """Fills in the client's configuration. Raises Unavailable with the problem."""
     actor = settings.actor
     if actor.kubeconfig is None:
         _of_the_pod(configuration, ServiceAccount(settings.api, settings.service_account))
@@ -44,16 +44,16 @@ async def _of_the_file(configuration: Configuration, path: Path, context: str | 
     _refuse_absent(path)
     try:
         await load_kube_config(str(path), context=context, client_configuration=configuration, persist_config=False)
-    except Exception as error:  # a file that is none fails in the loader wherever it is first looked at
+    except Exception as error:  # the loader raises many kinds of error for a file that is no kubeconfig
         raise Unavailable(f"{_WHERE}.kubeconfig: cannot use {path}: {_without_entries(error)}") from None
 
 
 def _refuse_absent(path: Path) -> None:
-    """The loader would go on without."""
+    """Raises an error if the file does not exist; the loader would ignore it."""
     if not path.is_file():
         raise Unavailable(f"{_WHERE}.kubeconfig: there is no file {path}")
 
 
 def _without_entries(error: Exception) -> str:
-    """What is wrong, in one line. The loader names an entry by all that is in it, and so may tell a token."""
+    """The problem in one line. The loader quotes the whole entry in its error, which may hold a token."""
     return re.sub(r"\{.*\}", "{…}", " ".join(in_words(error).split()))

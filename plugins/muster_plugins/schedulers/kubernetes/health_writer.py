@@ -19,15 +19,16 @@ from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 _MOST_REFUSALS = 3
-"""After so many the server is in trouble, and is left alone for now. What a node is refused for its own sake does not
-count: a policy of the cluster may protect it, for as long as it likes."""
+"""After so many refusals the server is in trouble, and this round of writes ends. Refusals that concern only one node
+do not count: a policy of the cluster may protect a node for any length of time.
+"""
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is kept of a node: who it is and its conditions, and of when the report is that was written last."""
+    """The stored state of a node: its identity, its conditions, and the time of the report that was written last."""
 
     node: KubernetesNode
     has_opted_out: bool
@@ -35,7 +36,7 @@ class _Known:
 
 
 class HealthWriter:
-    """Writes one node after the other, as it is told by reports that may come late: an older one changes nothing.
+    """Writes one node after the other. Reports may come late; a report that is older than the last one changes nothing.
 
     It remembers nodes from surveys and from its own writes, so that a heartbeat is one request.
     """
@@ -45,17 +46,17 @@ class HealthWriter:
         self._settings = settings
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
-        self._refused: set[str] = set()  # the nodes that were refused for their own sake last
+        self._refused: set[str] = set()  # the nodes whose last write was refused for reasons of their own
 
     def note(self, nodes: Collection[KubernetesNode]) -> None:
-        """Takes over how all nodes are."""
+        """Stores the state of all nodes."""
         before, self._known = self._known, {}
         self._refused &= {node.name for node in nodes}
         for node in nodes:
             self._remember(node, before[node.name].written_at if node.name in before else -1.0)
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
-        """Writes all that can be written; Unavailable, with the first refusal, when the server was in trouble."""
+        """Writes all that can be written. Raises Unavailable, with the first refusal, if the server was in trouble."""
         refusals: list[ApiError] = []
         for report in reports:
             async with self._turn:
@@ -76,11 +77,11 @@ class HealthWriter:
     def _note_refused(self, node: str, error: ApiError) -> None:
         """Logs a refusal, unless this or another node was refused before and still is."""
         if not self._refused:
-            log.warning("condition_refused", node=node, reason=str(error), note="logged once, however many nodes")
+            log.warning("condition_refused", node=node, reason=str(error), note="logged once for all nodes")
         self._refused.add(node)
 
     async def _write(self, report: NodeHealthReport) -> None:
-        """By what is remembered of the node; when another one has come under its name, by how that is."""
+        """Writes by the stored state of the node; if a new node has its name, by the new node's state."""
         if (known := self._known.get(report.node)) is not None:
             with suppress(Conflict, Invalid):
                 return await self._patch(known, report)
@@ -97,7 +98,7 @@ class HealthWriter:
         self._remember(await self._client.patch(known.node, patch), report.at)
 
     def _remember(self, node: KubernetesNode, written_at: float) -> _Known:
-        """Without what others write on a node, which takes most of the room."""
+        """Stores the node without the fields of other writers, which take most of the memory."""
         metadata = Metadata(name=node.name, uid=node.metadata.uid, resourceVersion=node.metadata.version)
         slim = KubernetesNode(metadata=metadata, status=Status(conditions=node.status.conditions))
         known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), written_at)

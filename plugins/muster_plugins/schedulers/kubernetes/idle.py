@@ -1,11 +1,11 @@
 """The idle probe `kubernetes`: whether a pod on this node has GPUs.
 
-A pod has what its containers request from the moment that it is bound to the node, also while it waits for its images
-or is being deleted, until it has succeeded or failed. A pod with a resource claim counts, since what the claim is for
-stands elsewhere. GPUs that a pod uses without requesting them are for the idle probe of NVML to see.
+A pod has the GPUs that its containers request from the moment that it is bound to the node until it has succeeded or
+failed, also while it waits for its images or is being deleted. A pod with a resource claim counts, because the claim
+itself is another object. The idle probe of NVML sees GPUs that a pod uses without requesting them.
 
-The API server knows no pods of a node that is not there, and says so as if it were idle. But a node that serves GPUs is
-never without any pod, and certainly not without the one in which the agent runs.
+For a node that does not exist, the API server returns an empty list of pods, as for an idle node. But a node that
+serves GPUs always has pods, at least the one in which the agent runs.
 """
 
 from fnmatch import fnmatchcase

@@ -1,10 +1,11 @@
-"""Whose word it is that a node gets work or none, and when that is a reason to leave it alone. Pure.
+"""Who cordoned a node, and when muster must leave it alone. Pure.
 
-A node that we cordon gets an annotation in the same request, which says so. While that is there, the cordon is ours,
-unless the API server knows that only others want it: they have undone ours and set their own. It stays ours when
-somebody takes only the annotation away, since the API server knows that we applied it. Any other cordon is somebody
-else's, and so is the taint that we would add. Where the cordon is gone, but not the annotation or the label that came
-with it, somebody has undone it. It stays undone until a person asks for a test of the node.
+When we cordon a node, the same request adds an annotation, which marks the cordon as ours. While the annotation exists,
+the cordon is ours, unless the API server says that only others hold it: then they have undone ours and set their own.
+If somebody removes only the annotation, the cordon is still ours, because the API server knows that we applied it. Any
+other cordon belongs to somebody else, and so does a taint equal to the one that we would add. If the cordon is gone but
+the annotation or the label remains, somebody has undone our cordon. It stays undone until a person requests a test of
+the node.
 """
 
 from pydantic import ValidationError
@@ -18,13 +19,13 @@ from muster_plugins.schedulers.kubernetes.taints import Taint
 from muster_plugins.schedulers.kubernetes.texts import state_label
 
 FIELD_MANAGER = "muster"
-"""The field manager under which the API server keeps what we have applied."""
+"""The field manager under which the API server records our changes."""
 
 _OUT_LABELS = frozenset(map(state_label, OUT_OF_SERVICE))
 
 
 class OurMark(Data):
-    """The annotation: which transition keeps the node out, why, since when, and the taint that we added, if any.
+    """The annotation: the transition that cordoned the node, why, since when, and the taint that we added, if any.
 
     `causes` are the transition's. Annotations of earlier versions have none.
     """
@@ -45,8 +46,8 @@ def our_mark(node: KubernetesNode, settings: ActorSettings) -> OurMark | None:
         return None
 
 
-def whose_mark(node: KubernetesNode, settings: ActorSettings) -> Mark:
-    """Who keeps the node out of scheduling. The startup taint counts as ours."""
+def mark_owner(node: KubernetesNode, settings: ActorSettings) -> Mark:
+    """Who keeps work off the node. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
     if our_mark(node, settings):
@@ -65,9 +66,9 @@ def is_new(node: KubernetesNode, settings: ActorSettings) -> bool:
 
 
 def is_our_cordon(node: KubernetesNode, settings: ActorSettings) -> bool:
-    """Whether the node is cordoned by us: only by us, or also by others as long as our mark is there.
+    """Whether the cordon of the node is ours: only ours, or also that of others as long as our mark exists.
 
-    The mark has to do where the API server does not remember who has wanted the cordon.
+    The mark decides if the API server does not remember who cordoned the node.
     """
     by_us = {_is_us(writer) for writer in _cordoning(node)}
     is_ours = by_us == {True} if our_mark(node, settings) is None else by_us != {False}
@@ -75,7 +76,7 @@ def is_our_cordon(node: KubernetesNode, settings: ActorSettings) -> bool:
 
 
 def our_taint(node: KubernetesNode, settings: ActorSettings) -> Taint | None:
-    """The taint that we added, if any, by the mark. A node that we cordoned without a mark has the usual one."""
+    """The taint that we added, if any, from the mark. A node that we cordoned without a mark has the usual one."""
     mark = our_mark(node, settings)
     if mark is not None:
         return mark.taint
@@ -83,13 +84,13 @@ def our_taint(node: KubernetesNode, settings: ActorSettings) -> Taint | None:
 
 
 def is_incomplete(node: KubernetesNode, settings: ActorSettings) -> bool:
-    """Whether a node that is ours has lost its mark or the taint that this tells of, or is merely new."""
+    """Whether a node that is ours lacks its mark or the taint in the mark, or only has the startup taint."""
     mark = our_mark(node, settings)
     return mark is None or (mark.taint is not None and not mark.taint.is_among(node.spec.taints))
 
 
-def others_word(node: KubernetesNode) -> str:
-    """What somebody else did to keep the node out: the program and the time, if the API server knows them."""
+def describe_others_mark(node: KubernetesNode) -> str:
+    """How somebody else keeps work off the node: the program and the time, if the API server knows them."""
     if not node.spec.unschedulable:
         return "tainted by somebody else"
     others = (writer for writer in _cordoning(node) if not _is_us(writer))
@@ -97,7 +98,7 @@ def others_word(node: KubernetesNode) -> str:
 
 
 def _cordoning(node: KubernetesNode) -> list[FieldsOfManager]:
-    """Who decided whether the node gets work, as the API server remembers it."""
+    """The writer who last decided whether the node gets work, as the API server remembers it."""
     return [writer for writer in node.metadata.managed_fields if "f:unschedulable" in writer.fields.spec]
 
 
@@ -112,22 +113,22 @@ def has_opted_out(node: KubernetesNode, settings: ActorSettings) -> bool:
 
 
 def _is_asked_for_since(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> bool:
-    """Whether a person asked for this transition after somebody undid an earlier one of ours, whose mark is left."""
+    """Whether a person requested this transition after somebody undid our earlier one, whose mark is left."""
     mark = our_mark(node, settings)
     return transition.by is not None and (mark is None or mark.transition != transition.id)
 
 
 def why_left(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> str | None:
-    """Why we leave the node as it is, None when we may do what the transition asks for.
+    """Why muster must leave the node as it is; None if it may carry out the transition.
 
-    Our mark beside a cordon of somebody else goes when the node is let back: nobody would take it away later.
+    When a node returns to service, our mark is removed even if others still cordon it: nobody would remove it later.
     """
     if has_opted_out(node, settings):
         return f"has opted out by its label {settings.opt_out}"
-    mark = whose_mark(node, settings)
+    mark = mark_owner(node, settings)
     tidies_up = not transition.is_out and our_mark(node, settings) is not None
     if mark is Mark.FOREIGN and not tidies_up:
-        return f"is {others_word(node)}, which is not ours to change"
+        return f"is {describe_others_mark(node)}, which is not ours to change"
     if mark is Mark.UNDONE and transition.is_out and not _is_asked_for_since(node, transition, settings):
         return "was cordoned by us, and somebody has uncordoned it since"
     return None

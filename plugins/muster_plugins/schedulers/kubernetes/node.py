@@ -16,7 +16,7 @@ class _Fields(_FromApi):
 
 
 class FieldsOfManager(_FromApi):
-    """The fields that somebody wrote last, by name."""
+    """The fields that one manager wrote last, with its name."""
 
     manager: str = "somebody"
     operation: str = "Update"

@@ -1,11 +1,11 @@
-"""Finds the taints of others that keep work off a node that should have some. Pure.
+"""Finds taints of others that keep normal work off a node. Pure.
 
 Not every taint does that. Clouds taint all nodes with GPUs so that nothing else runs there, and sites taint pools of
-nodes for a team. The work for such nodes tolerates these taints. So a taint that more than half of the nodes with GPUs
-have is ordinary, and so are those that the settings name.
+nodes for a team. The work for such nodes tolerates these taints. Therefore a taint is ordinary if more than half of the
+nodes with GPUs have it, or if the settings name it.
 
 Example: six nodes have `nvidia.com/gpu=present:NoSchedule`, and one of them also has
-`example.com/unhealthy:NoSchedule`. Only that one is kept off work.
+`example.com/unhealthy:NoSchedule`. Only the second taint keeps work off its node.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ _OF_A_CORDON = "node.kubernetes.io/unschedulable"
 """Kubernetes adds this taint to cordoned nodes. The cordon counts by itself."""
 
 Kind = tuple[str, str]
-"""Key and effect of a taint; its value is the site's business."""
+"""Key and effect of a taint; sites choose its value."""
 
 
 def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ...]) -> frozenset[Kind]:
@@ -36,7 +36,7 @@ def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ..
 
 
 def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> str | None:
-    """The taints by which others keep work off the node, for people; None if there are none.
+    """The taints of others that keep work off the node, as text; None if there are none.
 
     Ours, ordinary ones, and those of a planned departure do not count.
     """

@@ -1,8 +1,8 @@
-"""What to change on a node for a transition, given its state at the API server. Pure.
+"""The changes on a node for a transition, given its state at the API server. Pure.
 
-Labels, annotations and the cordon are applied with our own field manager. If we leave out what we applied before, the
-API server removes it, unless others want it too. Taints are one value to the API server, and applying them would take
-over all of them. So we change that value on the condition that nobody has changed it since.
+Labels, annotations and the cordon are applied with our own field manager. If we leave out a field that we applied
+before, the API server removes it, unless others want it, too. Taints are one value to the API server, and applying them
+would take over all of them. Therefore we change that value only if nobody has changed it since.
 
 When a node is drained, the mark is written before the taint; when it returns, the mark is removed after the taint.
 After an interruption between the two, the cordon is still known to be ours, and so is the taint that the mark names. A
@@ -32,9 +32,9 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patch:
-    """A change of a node: what to write into its metadata and into the rest. `says` names it for people.
+    """A change of a node: the content of its metadata and of the other fields. `says` describes it to people.
 
-    A `guarded` change was decided on the node's state and must not be applied to a node that has changed since.
+    A `guarded` change was decided from the node's state and must not be applied to a node that has changed since.
     """
 
     call: Call

@@ -12,13 +12,13 @@ LEAVING_TAINTS = {
     "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler removes it",
     "karpenter.sh/disrupted": "Karpenter removes it",
     "karpenter.sh/disruption": "Karpenter removes it",
-    "node.cloudprovider.kubernetes.io/shutdown": "its machine is shut down",
+    "node.cloudprovider.kubernetes.io/shutdown": "its machine is being shut down",
     "cloud.google.com/impending-node-termination": "Google Cloud ends or restarts its machine",
-    "aws-node-termination-handler/spot-itn": "AWS takes its spot machine back",
-    "aws-node-termination-handler/scheduled-maintenance": "AWS is to maintain its machine",
+    "aws-node-termination-handler/spot-itn": "AWS reclaims its spot machine",
+    "aws-node-termination-handler/scheduled-maintenance": "AWS plans maintenance of its machine",
     "aws-node-termination-handler/asg-lifecycle-termination": "its auto scaling group removes it",
 }
-"""By the key of a taint, why a node with it leaves."""
+"""Why a node with this taint leaves, by the key of the taint."""
 
 # The page of Google Cloud above.
 _LABELS = {("cloud.google.com/active-node-maintenance", "ONGOING"): "Google Cloud maintains its host"}
@@ -38,4 +38,4 @@ def leaving(node: KubernetesNode) -> str | None:
         if label in node.metadata.labels.items():
             return f"{text} (label {'='.join(label)})"
     ready = node.condition("Ready")
-    return "its host shuts down" if ready and _SHUTS_DOWN in ready.message else None
+    return "its host is shutting down" if ready and _SHUTS_DOWN in ready.message else None

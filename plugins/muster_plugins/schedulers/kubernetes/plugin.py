@@ -1,4 +1,4 @@
-"""The plugin `kubernetes`: nodes that Kubernetes schedules."""
+"""The plugin `kubernetes`, for nodes that Kubernetes schedules."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -72,7 +72,7 @@ async def muster_close(config: Config) -> None:
 
 
 def _actor(config: Config) -> "Actor | None":
-    """The actor, if it is enabled; Unavailable if a package that it needs is not installed."""
+    """The actor, if it is enabled. Raises Unavailable if a package that it needs is not installed."""
     settings = config.plugin(NAME, KubernetesSettings)
     if settings.actor.enabled and config not in _actors:
         try:

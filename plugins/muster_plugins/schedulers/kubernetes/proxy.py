@@ -15,7 +15,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _is_in_a_network(host: str, exceptions: str) -> bool:
-    """Whether an address is in a network of NO_PROXY. The standard library knows only names there."""
+    """Whether an address is in a network of NO_PROXY. The standard library supports only names there."""
     return any(_contains(network.strip(), host) for network in exceptions.split(",") if "/" in network)
 
 

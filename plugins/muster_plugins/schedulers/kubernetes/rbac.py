@@ -18,17 +18,17 @@ _NAMESPACE = "muster"
 
 
 def coordinator_manifests() -> list[Json]:
-    """What a coordinator with the actor `kubernetes` needs."""
+    """The permissions of a coordinator with the actor `kubernetes`."""
     return _grant("muster-coordinator", "muster-coordinator", OF_THE_COORDINATOR)
 
 
 def agent_manifests() -> list[Json]:
-    """What an agent with the idle probe `kubernetes` needs."""
+    """The permissions of an agent with the idle probe `kubernetes`."""
     return _grant("muster-agent", "muster-agent", OF_AN_AGENT)
 
 
 def reservation_manifests() -> list[Json]:
-    """What an agent needs besides to reserve its node."""
+    """The additional permissions of an agent that reserves its node."""
     return _grant("muster-agent-reservations", "muster-agent", OF_AN_AGENT_THAT_RESERVES)
 
 

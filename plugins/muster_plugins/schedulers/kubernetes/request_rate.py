@@ -1,4 +1,4 @@
-"""Limits how fast the API server is asked."""
+"""Limits the rate of requests to the API server."""
 
 import asyncio
 import time
@@ -6,8 +6,8 @@ import time
 from muster.token_bucket import TokenBucket
 
 
-class Pace:
-    """The turns of waiting requests. Each turn is for one request."""
+class RateLimiter:
+    """Gives waiting requests their turns. Each turn is for one request."""
 
     def __init__(self, requests_per_s: float) -> None:
         self._bucket = TokenBucket(max(1.0, requests_per_s), requests_per_s)
@@ -17,6 +17,6 @@ class Pace:
         await asyncio.sleep(self._bucket.reserve(time.monotonic()))
 
     async def go_first(self) -> None:
-        """Takes a turn without waiting; others wait instead."""
+        """Takes a turn without waiting; other requests wait longer."""
         if self._bucket.left(time.monotonic()) >= 1:
             self._bucket.spend(1)

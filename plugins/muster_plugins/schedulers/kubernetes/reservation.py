@@ -21,13 +21,13 @@ _MOST_CHARACTERS = 63
 
 
 class Taken(Exception):
-    """Somebody else has the node; the text says who."""
+    """Somebody else has reserved the node; the text says who."""
 
 
 class TestingTaint:
     """The taint of a fleet's agent on its own node."""
 
-    __test__ = False  # pytest takes it for a test otherwise
+    __test__ = False  # otherwise pytest would collect it as a test
 
     def __init__(self, server: ApiServer, node: str, fleet: str) -> None:
         self._server = server
@@ -36,11 +36,11 @@ class TestingTaint:
         self._taint = Taint(key=KEY, effect="NoSchedule", value=value)
 
     def add(self, _why: str) -> None:
-        """Adds the taint, or keeps it; Taken or Unanswered if it cannot."""
+        """Adds the taint, or keeps it. Raises Taken or Unanswered if it cannot."""
         self._change(self._with_ours)
 
     def remove(self) -> None:
-        """Takes the taint off the node, if it is there."""
+        """Removes the taint from the node, if it is there."""
         self._change(self._without_ours)
 
     def _with_ours(self, taints: list[Taint]) -> list[Taint]:

@@ -36,13 +36,13 @@ class ApiSession:
 
     @property
     def way(self) -> str:
-        """The URL of the server, and the proxy by way of which it is asked, if there is one."""
+        """The URL of the server, and the proxy in front of it, if there is one."""
         configuration = self._api.configuration
-        proxy = f" by way of the proxy {_without_password(configuration.proxy)}" if configuration.proxy else ""
+        proxy = f" through the proxy {_without_password(configuration.proxy)}" if configuration.proxy else ""
         return f"{configuration.host}{proxy}"
 
     async def answer(self, question: Question) -> Answer:
-        """The server's answer, whatever its status; an error of the network if there is none."""
+        """The server's answer, with any status. Raises an error of the network if there is none."""
         self._asking += 1
         try:
             return await self._answer(question)
@@ -75,7 +75,7 @@ class ApiSession:
 
 
 def _client(configuration: Configuration) -> ApiClient:
-    """A client that has looked for a proxy. By itself it would do so at each request, and read .netrc, too."""
+    """A client with its proxy looked up once. The library would look it up at each request, and read .netrc, too."""
     if configuration.proxy is None:
         configuration.proxy = proxy_for(str(configuration.host))
     api = ApiClient(configuration)
@@ -87,5 +87,5 @@ def _client(configuration: Configuration) -> ApiClient:
 
 
 def _without_password(url: str) -> str:
-    """Nor does a URL that is not valid show any: it may stand anywhere before an @."""
+    """The URL without its password. An invalid URL is cut as well: its password may be anywhere before an @."""
     return re.sub(r"^(\w+://)?.*@", r"\1", url)

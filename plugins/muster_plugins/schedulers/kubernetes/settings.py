@@ -24,13 +24,13 @@ _LEAST_REQUESTS_PER_S = 20.0
 
 def _evicts_nobody(text: str) -> str:
     if text and parse_taint(text).effect not in _EFFECTS:
-        raise ValueError(f"must have one of the effects {' and '.join(_EFFECTS)}, as others evict pods")
+        raise ValueError(f"must have one of the effects {' and '.join(_EFFECTS)}, because others evict pods")
     return text
 
 
 def _is_key(text: str) -> str:
     if not re.fullmatch(KEY, text):
-        raise ValueError("must be a key as Kubernetes has them, for example example.com/name")
+        raise ValueError("must be a key in the form of Kubernetes, for example example.com/name")
     return text
 
 
@@ -73,7 +73,7 @@ class ActorSettings(Section):
     )
     ordinary_taints: tuple[Key, ...] = Field(
         ("nvidia.com/gpu", "node-role.kubernetes.io/control-plane"),
-        description="Keys of others' taints that do not make a node count as away; nor does what most GPU nodes have",
+        description="Keys of others' taints that do not make a node count as away; taints of most GPU nodes never do",
     )
     opt_out: Pair = Field("muster.dev/opt-out=true", description="Label of nodes that muster must not change")
     drain_hint: Pair | None = Field(
@@ -89,7 +89,7 @@ class ActorSettings(Section):
     @model_validator(mode="after")
     def _has_a_kubeconfig_for_the_context(self) -> Self:
         if self.context is not None and self.kubeconfig is None:
-            raise ValueError("context is one of a kubeconfig: set kubeconfig, too")
+            raise ValueError("context belongs to a kubeconfig: set kubeconfig, too")
         return self
 
     @property
@@ -99,7 +99,7 @@ class ActorSettings(Section):
 
     @property
     def mark_key(self) -> str:
-        """Key of the annotation that says that muster keeps a node out, and why."""
+        """Key of the annotation that marks our cordon and gives its reason."""
         return f"{self.prefix}/quarantine"
 
     @property
@@ -109,7 +109,7 @@ class ActorSettings(Section):
 
 
 class KubernetesSettings(Section):
-    """The table `[plugins.kubernetes]`. A pod's own names come from the downward API, through the environment."""
+    """The table `[plugins.kubernetes]`. A pod gets its own names from the downward API, through the environment."""
 
     enabled: bool = Field(False, description="true: this node is busy while a pod has some of its GPUs")
     node: str | None = Field(
@@ -130,7 +130,7 @@ class KubernetesSettings(Section):
         Path("/var/run/secrets/kubernetes.io/serviceaccount"), description="Directory with token and ca.crt"
     )
     interval_s: float = Field(
-        0.0, ge=0, le=60, description="Seconds between two questions while a run has the node; 0: ask every time"
+        0.0, ge=0, le=60, description="Seconds between two probes while a run has the node; 0: probe every time"
     )
     reserve: bool = Field(False, description="true: taint this node during sweeps and requested runs")
     actor: ActorSettings = ActorSettings()
@@ -139,5 +139,5 @@ class KubernetesSettings(Section):
     @classmethod
     def _is_https(cls, value: str | None) -> str | None:
         if value is not None and not (_API.fullmatch(value) and urlsplit(value).port != 0):
-            raise ValueError("must be https://host[:port], as the token is not for others to read")
+            raise ValueError("must be https://host[:port], because anyone could read the token over http")
         return value

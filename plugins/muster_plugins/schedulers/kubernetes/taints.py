@@ -31,7 +31,7 @@ class Taint(BaseModel):
 
 
 def parse_taint(text: str) -> Taint:
-    """A taint from `key[=value]:effect`; ValueError when it is not one."""
+    """A taint from `key[=value]:effect`. Raises ValueError if the text is not one."""
     found = _NOTATION.fullmatch(text)
     if found is None:
         raise ValueError("must be key[=value]:effect, for example example.com/name:NoSchedule")
@@ -40,12 +40,12 @@ def parse_taint(text: str) -> Taint:
 
 
 def replaced(taints: Iterable[Taint], old: Taint | None, new: Taint | None) -> list[Taint]:
-    """The taints with `new` in place of `old`. If `new` is there already, it keeps its place."""
+    """The taints with `new` in place of `old`. If `new` is among them already, it keeps its place."""
     removed = [] if old is None or (new and new.is_among([old])) else [old]
     kept = [taint for taint in taints if not taint.is_among(removed)]
     return kept if new is None or new.is_among(kept) else [*kept, new]
 
 
 def taints_patch(taints: Iterable[Taint]) -> Json:
-    """The merge patch that gives a node these taints and no others: they are one value to the API."""
+    """The merge patch that gives a node exactly these taints: they are one value to the API."""
     return {"spec": {"taints": [taint.model_dump(exclude_unset=True) for taint in taints]}}

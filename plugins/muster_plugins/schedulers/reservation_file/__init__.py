@@ -1,1 +1,1 @@
-"""Keeps work off this node by a file that a scheduler's prolog or a script looks for."""
+"""Keeps work off this node with a file that a scheduler's prolog or a script checks."""

@@ -1,7 +1,7 @@
 """A file that says in JSON who has reserved a node, why, and since when.
 
-It appears as a whole or not at all, and never replaces another program's file. Several programs can share a path: each
-leaves a file alone that is not its own.
+It appears as a whole or not at all, and never replaces another program's file. Several programs can share a path,
+because each leaves the files of others alone.
 """
 
 import json
@@ -48,7 +48,7 @@ class ReservationMark:
             file.write(self._content(why))
             file.flush()
             os.fchmod(file.fileno(), 0o644)  # despite the umask, because others must read it
-            os.fsync(file.fileno())  # a host that crashes during its test must not come back with an empty file
+            os.fsync(file.fileno())  # if the host crashes during its test, the file must not be empty afterwards
         try:
             os.link(draft, self._path)  # link fails if the file exists; rename would replace it
         except FileExistsError:

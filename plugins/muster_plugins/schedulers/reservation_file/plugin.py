@@ -1,7 +1,7 @@
 """The plugin `reservation_file`, for schedulers whose prolog or script keeps work off a node while a file exists.
 
-Another program's file keeps muster off in turn. Runs that reserve the node are refused with its name; for background
-runs, which do not reserve, there is the idle probe.
+Another program's file in turn keeps muster off the node. Runs that reserve the node are refused with that program's
+name; the idle probe covers background runs, which do not reserve.
 """
 
 from collections.abc import Iterable

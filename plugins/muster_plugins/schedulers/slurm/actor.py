@@ -8,7 +8,7 @@ from muster_plugins.schedulers.slurm.settings import ActorSettings
 
 
 async def act(scontrol: Scontrol, settings: ActorSettings, transition: Transition) -> ActionOutcome:
-    """Drains or resumes the node as the transition asks for, or says what keeps it from that."""
+    """Drains or resumes the node as the transition requires, or says what prevents it."""
     name = Names(settings.domain, settings.names).in_slurm(transition.node)
     if name is None:
         detail = f"Slurm has no node for {transition.node}, by plugins.slurm.actor.domain and names"

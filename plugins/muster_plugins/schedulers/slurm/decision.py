@@ -1,4 +1,4 @@
-"""What to change on a node in Slurm for a transition, given its state there. Pure."""
+"""The change on a node in Slurm for a transition, given its state there. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class ScontrolStep:
 
 
 def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> ScontrolStep:
-    """The step that is missing. A drain and its mark are one update, which Slurm takes as a whole."""
+    """The missing step. A drain and its mark are one update, which Slurm applies as a whole."""
     if opt_out_feature in node.features:
         return ScontrolStep(effect=Effect.LEFT, detail=f"has opted out by its feature {opt_out_feature}")
     return _take_out(node, transition) if transition.is_out else _let_back(node)
@@ -64,5 +64,5 @@ def _let_back(node: SlurmNode) -> ScontrolStep:
 
 
 def _undrain(node: SlurmNode) -> str:
-    """RESUME brings back a node that was away, but would also cancel a reboot that somebody requested."""
+    """RESUME returns a node that was away, but would also cancel a reboot that somebody requested."""
     return "RESUME" if "DOWN" in node.state else "UNDRAIN"

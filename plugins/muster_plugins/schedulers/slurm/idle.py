@@ -1,13 +1,14 @@
-"""The idle probe `slurm`: whether a job has this node, by the output of `squeue`.
+"""The idle probe `slurm`: whether a job has this node, from the output of `squeue`.
 
 A job has the node from the moment that Slurm chooses the node until the epilog of the job has ended there: while the
 node boots for it (CONFIGURING), runs it, keeps it suspended with its memory on the GPUs, and cleans up after it
-(COMPLETING). The probe does not ask squeue for these states by name: that would leave out a running job that is
+(COMPLETING). The probe does not pass these states to squeue, because that would leave out a running job that is
 stopped, resized or signalled. Without a list of states, squeue shows all jobs that have not ended, and a waiting job
 has no node.
 
-The job in which the agent itself runs does not count: whoever started the agent there gave it the node. If users see
-only their own jobs (PrivateData=jobs), the agent needs a user that sees all. Otherwise squeue silently leaves jobs out.
+The job in which the agent itself runs does not count, because the agent was started there to have the node. If users
+see only their own jobs (PrivateData=jobs), the agent needs a user that sees all. Otherwise squeue silently leaves jobs
+out.
 """
 
 import os
@@ -24,7 +25,7 @@ class Unanswered(Exception):
 
 
 def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
-    """BUSY while a job other than our own has the node; Unanswered or NotRun if squeue does not answer."""
+    """BUSY while a job other than our own has the node. Raises Unanswered or NotRun if squeue does not answer."""
     return Idleness.BUSY if _jobs_on(node, squeue) - {os.environ.get("SLURM_JOB_ID")} else Idleness.IDLE
 
 
@@ -43,7 +44,7 @@ def _jobs_on(node: str, squeue: str) -> set[str]:
 
 
 def _no_preferences() -> dict[str, None]:
-    """The environment without variables such as SQUEUE_USERS, which make squeue show less or ask other clusters."""
+    """The environment without variables such as SQUEUE_USERS, which make squeue hide jobs or ask other clusters."""
     return {name: None for name in os.environ if name.startswith("SQUEUE_") or name == "SLURM_CLUSTERS"}
 
 

@@ -1,14 +1,17 @@
-"""How muster marks a node in Slurm, and who keeps the node from work.
+"""Marks nodes in Slurm, and reads who keeps work off a node.
 
-A drain of ours is recognised by its reason. `muster: XID 79 GPU 3: … [ID]` takes a node out of service; ID is the
+The reason shows that a drain is ours. `muster: XID 79 GPU 3: … [ID]` takes a node out of service; ID is the
 transition's id. The cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
 versions. `muster-test: …` keeps work off a node during a test.
 
-Slurm forgets the reason when the node is resumed. Then a resume by hand would look like a drain that never happened.
-Therefore `[muster:ID]` also stands in the node's comment, after what people wrote there.
+Slurm 22.05 forgets the reason when the node is resumed. Then a resume by hand would look like a drain that never
+happened. Therefore `[muster:ID]` is also in the node's comment, after the text of people. Slurm 24.11 keeps the reason,
+so the reason of a node that gets work says nothing about the present.
 
-Slurm has no conditional change. What somebody writes in the milliseconds between our look at a node and our change is
-lost; the mark in the comment remains.
+Slurm appends later events of the node to a reason: `muster: … [1-7] : reboot issued`. The drain remains ours.
+
+Slurm has no conditional change. A change by somebody else in the milliseconds between our read and our write is lost;
+the mark in the comment remains.
 """
 
 import re
@@ -21,17 +24,22 @@ from muster_plugins.schedulers.slurm.nodes import NEXT_FIELD, WRITTEN_BY, SlurmN
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _QUARANTINE = re.compile(r"muster: .* \[[a-z]?\d+-\d+\]$")
 _QUARANTINE_BEFORE = re.compile(rf"muster:{_ID}( |$)")
-"""The form of earlier versions. Such a drain is ours all the same; the next transition gives it the new form."""
+"""The form of earlier versions. Such a drain is ours, too; the next transition rewrites it."""
 
 _ENDING_ID = re.compile(r" \[[a-z]?\d+-\d+\]$")
 _TEST = re.compile(r"muster-test: ")
 _MARK = re.compile(rf"\s*\[muster:({_ID})\]")
 _NO_WORK = ("DOWN", "DRAIN", "FAIL", "ERROR")
-_PASSING = ("Not responding", "Node unexpectedly rebooted")
-"""What slurmctld adds to DOWN if the node may return by itself (ReturnToService)."""
+_PASSING = ("Not responding", "Node unexpectedly rebooted", "reboot issued")
+"""The texts that slurmctld writes as a reason, or appends, while the node may return by itself (ReturnToService).
+
+It also appends others, such as `Kill task failed`, which need a person.
+"""
+
+_APPENDED = re.compile(rf"( : ({'|'.join(_PASSING)}))+$")
 
 _BEFORE = "; before: "
-"""Separates our part of a reason from what others wrote, which muster only carries on for people."""
+"""Separates our part of a reason from the text of others, which muster only preserves for people."""
 
 _MOST_BYTES = 250
 """Maximum length of a reason. The accounting database keeps 255 characters."""
@@ -55,14 +63,20 @@ class SlurmHold(StrEnum):
 def hold(node: SlurmNode) -> SlurmHold:
     """What keeps the node from work."""
     stops = [flag for flag in _NO_WORK if flag in node.state]
-    ours = _our_hold(node.reason)
+    written = _written(node)
+    ours, is_passing = _our_hold(written), node.reason in _PASSING or node.reason != written
     if not stops:
         return SlurmHold.NOTHING
     if "DRAIN" in stops and "FAIL" not in stops and ours:
         return ours
-    if stops == ["DOWN"] and (ours or node.reason in _PASSING):
+    if stops == ["DOWN"] and (ours or is_passing):
         return SlurmHold.ABSENCE
     return SlurmHold.OTHERS
+
+
+def _written(node: SlurmNode) -> str:
+    """The reason without what Slurm appended. Example: `bad fan` for `bad fan : Not responding`."""
+    return _APPENDED.sub("", node.reason)
 
 
 def _our_hold(reason: str) -> SlurmHold | None:
@@ -72,7 +86,7 @@ def _our_hold(reason: str) -> SlurmHold | None:
 
 
 def describe(node: SlurmNode) -> str:
-    """The state, the reason that stands beside it, and who wrote that and when, as far as Slurm knows."""
+    """The state, the reason, and who wrote the reason and when, if Slurm knows."""
     reason = node.reason or "no reason given"
     return f"{'+'.join(node.state)}: {reason}" + (f" ({node.reason_by})" if node.reason_by else "")
 
@@ -113,7 +127,7 @@ def with_mark(comment: str, id: str) -> str:
 
 
 def without_mark(comment: str) -> str:
-    """What others wrote."""
+    """The text that others wrote."""
     return _MARK.sub("", comment)
 
 
@@ -126,18 +140,24 @@ def _reason(text: str, node: SlurmNode, *, ending: str = "") -> str:
 
 
 def _note(node: SlurmNode) -> str:
-    """What others wrote on a node that still got work: in its reason then, or in a reason of ours since."""
-    if _our_hold(node.reason):
-        ours = _ENDING_ID.sub("", node.reason) if _QUARANTINE.match(node.reason) else node.reason
+    """Why somebody asked for a reboot of the node, which Slurm keeps in the reason; ours may have it since.
+
+    Without a planned reboot, the reason of others may be years old: Slurm 24.11 never forgets it.
+    """
+    if "REBOOT_REQUESTED" not in node.state:
+        return ""
+    reason = _written(node)
+    if _our_hold(reason):
+        ours = _ENDING_ID.sub("", reason) if _QUARANTINE.match(reason) else reason
         return ours.partition(_BEFORE)[2]
-    return node.reason if hold(node) is SlurmHold.NOTHING else ""
+    return reason if hold(node) is SlurmHold.NOTHING else ""
 
 
 def _one_line(text: str) -> str:
-    """The text in one line, without what would end a reason where Slurm shows it.
+    """The text in one line, without the characters that end a reason in Slurm's output.
 
-    It shows ` Reason=text [who@when] Comment=…`. The text of a finding is a node's and can hold anything; with such an
-    end in its middle our drain would be read as somebody else's.
+    Slurm prints ` Reason=text [who@when] Comment=…`. The text of a finding comes from a node and can contain anything.
+    If such an end were in its middle, our drain would be read as somebody else's.
     """
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return NEXT_FIELD.sub(r"\1:", WRITTEN_BY.sub(r"(\1)", line))

@@ -12,7 +12,7 @@ _NEXT = "Comment|Extra|InstanceId|InstanceType|ReservationName"
 _END = rf"(?= (?:{_NEXT})=|\s*\Z)"
 NEXT_FIELD = re.compile(rf"\b({_NEXT})=")
 WRITTEN_BY = re.compile(r"\[([^\s\]]+@[^\s\]]+)\]")
-"""What ends a reason: the next field, and who wrote the reason and when."""
+"""The end of a reason: the next field, or the writer of the reason and the time."""
 
 _REASON = re.compile(rf" Reason=(?P<text>.*?)(?: \[(?P<by>[^\s\]]+@[^\s\]]+)\](?P<more_lines>.*?))?{_END}", re.DOTALL)
 _COMMENT = re.compile(rf" Comment=(.*?){_END}", re.DOTALL)

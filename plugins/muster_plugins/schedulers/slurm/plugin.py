@@ -1,4 +1,4 @@
-"""The plugin `slurm`: nodes that Slurm schedules."""
+"""The plugin `slurm`, for nodes that Slurm schedules."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,7 @@
 """Keeps Slurm's work off this node during a test: a drain with its own reason.
 
-A node that is out of service is drained already and stays drained. The coordinator may drain a node just when a test
-has ended badly, between our look at the node and our change. Then its drain is lost and its mark is not, so the next
+A node that is out of service is drained already and stays drained. The coordinator may drain a node just when a failed
+test has ended, between our read of the node and our change. Then its drain is lost but its mark is not, so the next
 survey restores the drain.
 """
 
@@ -14,11 +14,11 @@ from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
 
 
 class Taken(Exception):
-    """The node is taken by others; the text is what they wrote."""
+    """The node is held by others; the text is what they wrote."""
 
 
 def reserve(scontrol: Scontrol, name: str, why: str) -> None:
-    """Drains the node, or takes over a drain of ours; Taken or Failed if it cannot."""
+    """Drains the node, or takes over a drain of ours. Raises Taken or Failed if it cannot."""
     asyncio.run(_reserve(scontrol, name, why))
 
 

@@ -1,4 +1,4 @@
-"""Runs scontrol, which asks slurmctld about nodes and changes them."""
+"""Runs scontrol, which reads and changes nodes in slurmctld."""
 
 import asyncio
 import os
@@ -30,21 +30,21 @@ class Failed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Scontrol:
-    """The executable. Each question has `timeout_s`; scontrol itself would wait for longer."""
+    """The executable. Each call has `timeout_s`; scontrol itself would wait for longer."""
 
     program: str
     timeout_s: float
 
     async def nodes(self) -> list[SlurmNode]:
-        """All nodes, also those in hidden partitions; Failed if slurmctld does not answer."""
-        told = await self._run(*_SHOW, "nodes")
-        nodes = await asyncio.to_thread(read_nodes, told)  # 10,000 nodes take a tenth of a second
+        """All nodes, including those in hidden partitions. Raises Failed if slurmctld does not answer."""
+        output = await self._run(*_SHOW, "nodes")
+        nodes = await asyncio.to_thread(read_nodes, output)  # 10,000 nodes take a tenth of a second
         if not nodes:
-            raise Failed(f"{self.program} shows no node: {_in_short(told) or 'it says nothing'}")
+            raise Failed(f"{self.program} shows no node: {_in_short(output) or 'no output'}")
         return nodes
 
     async def node(self, name: str) -> SlurmNode | None:
-        """The node of exactly this name, if there is one: Slurm also takes lists, and ALL for all nodes."""
+        """The node of exactly this name, if there is one. Slurm also accepts lists, and ALL for all nodes."""
         try:
             nodes = read_nodes(await self._run(*_SHOW, f"node={name}"))
         except Failed as failure:
@@ -54,7 +54,7 @@ class Scontrol:
         return next((node for node in nodes if node.name == name), None)
 
     async def update(self, name: str, changes: Mapping[str, str]) -> None:
-        """Changes a node; Failed when slurmctld does not."""
+        """Changes a node. Raises Failed if slurmctld does not."""
         try:
             await self._run(*_update(name, changes))
         except Failed as failure:
@@ -63,11 +63,11 @@ class Scontrol:
             raise
 
     def update_line(self, name: str, changes: Mapping[str, str]) -> str:
-        """The command that a person would type for the same effect."""
+        """The equivalent command for a person."""
         return shlex.join([self.program, *_update(name, changes)])
 
     async def check_right(self) -> None:
-        """Failed unless slurmctld lets this user change nodes. It checks the user before it looks for the node."""
+        """Raises Failed unless slurmctld lets this user change nodes. It checks the user before it looks for a node."""
         try:
             await self.update(_NO_NODE, {"State": "RESUME"})
         except Failed as failure:
@@ -75,7 +75,7 @@ class Scontrol:
                 raise
 
     async def _run(self, *arguments: str) -> str:
-        """What it prints."""
+        """The output of scontrol."""
         try:
             process = await asyncio.create_subprocess_exec(
                 self.program,
@@ -106,13 +106,13 @@ def _update(name: str, changes: Mapping[str, str]) -> list[str]:
 
 
 def _without_preferences() -> dict[str, str]:
-    """The environment without variables that change what scontrol shows, its times, or the cluster that it asks."""
+    """The environment without variables that change the output of scontrol, its times, or the cluster that it asks."""
     preferences = ("SCONTROL_", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
     return {name: value for name, value in os.environ.items() if not name.startswith(preferences)}
 
 
 async def _all(stream: asyncio.StreamReader | None) -> str:
-    """The output until its end; nothing of an output that never ends."""
+    """The output up to its end; empty if it never ends."""
     assert stream, "it is a pipe"
     try:
         while True:
@@ -122,9 +122,9 @@ async def _all(stream: asyncio.StreamReader | None) -> str:
 
 
 async def _end(process: Process) -> str:
-    """Ends it, and what it may have left behind. The rest is read, as asyncio keeps pipes open that were not.
+    """Kills the process and its children, and reads the rest, because asyncio keeps unread pipes open.
 
-    Gives what it had to complain about that nobody has read so far.
+    Returns the part of its stderr that nobody has read so far.
     """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -133,5 +133,5 @@ async def _end(process: Process) -> str:
 
 
 def _in_short(text: str) -> str:
-    """The end of what it says, in one line."""
+    """The end of the text, in one line."""
     return "; ".join(text.split("\n")[-3:]).strip("; ")[-_MOST_CHARACTERS:]

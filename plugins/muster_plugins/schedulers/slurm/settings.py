@@ -38,12 +38,12 @@ class SlurmSettings(Section):
     enabled: bool = Field(False, description="true: this node is busy while Slurm runs a job on it")
     node: SlurmName | None = Field(None, description="The node's name in Slurm; unset: its name in muster")
     squeue: str = Field("squeue", description="The squeue executable: a path, or a name to find in PATH")
-    scontrol: str = Field("scontrol", description="The scontrol executable, likewise")
+    scontrol: str = Field("scontrol", description="The scontrol executable: a path, or a name to find in PATH")
     interval_s: float = Field(
         0.0,
         ge=0,
         le=60,
-        description="Seconds between two questions to Slurm while a run has the node; 0: ask every time",
+        description="Seconds between two probes while a run has the node; 0: probe every time",
     )
     reserve: bool = Field(False, description="true: drain this node in Slurm during sweeps and requested runs")
     actor: ActorSettings = ActorSettings()

@@ -14,17 +14,17 @@ _LEAVING = {
     "POWER_DOWN": "Slurm is about to power it down",
     "POWERING_DOWN": "Slurm is powering it down",
     "POWERED_DOWN": "Slurm has powered it down",
-    "REBOOT_REQUESTED": "Slurm is to reboot it",
+    "REBOOT_REQUESTED": "Slurm plans to reboot it",
     "REBOOT_ISSUED": "Slurm is rebooting it",
     "MAINTENANCE": "it is reserved for maintenance",
 }
 
 _MAY_UPDATE: set[Scontrol] = set()
-"""A right that was found is not checked again, because slurmctld logs each check as an error."""
+"""Once the right was found, it is not checked again, because slurmctld logs each check as an error."""
 
 
 async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
-    """All nodes of Slurm, and whether we may drain them; Failed if Slurm does not answer."""
+    """All nodes of Slurm, and whether we may drain them. Raises Failed if Slurm does not answer."""
     names = Names(settings.domain, settings.names)
     nodes = tuple(scheduler_node(node, names, settings.opt_out_feature) for node in await scontrol.nodes())
     lack = await _lacking_right(scontrol)
@@ -59,7 +59,7 @@ def _mark(node: SlurmNode) -> Mark:
 
 
 async def _lacking_right(scontrol: Scontrol) -> str | None:
-    """Why we may not change nodes, and what to do about it; None when we may."""
+    """Why we may not change nodes, and how to fix that; None if we may."""
     if scontrol not in _MAY_UPDATE:
         try:
             await scontrol.check_right()

@@ -1,1 +1,1 @@
-"""What the checks `nvml` and `simulated` share: readings of devices, their history, and how they are judged."""
+"""Code that the checks `nvml` and `simulated` share: readings of devices, their history, and their judgement."""

@@ -1,4 +1,4 @@
-"""The frame of a check that reads the devices of a node: `nvml` reads real ones, `simulated` invented ones."""
+"""The common part of checks that read the devices of a node: `nvml` reads real ones, `simulated` simulated ones."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ def device_check(
     precedent: str,
     watch: Callable[[], None] | None = None,
 ) -> Check[NoParams]:
-    """The check `name`, whose `measure` gives a `NodeReading` as a measurement."""
+    """The check `name`, whose `measure` returns a `NodeReading` as a measurement."""
     return Check(
         name=name,
         summary=summary,

@@ -1,8 +1,8 @@
-"""Readings of devices that a process keeps, and the numbers that follow from them: rates, durations, lasting states.
+"""Readings of devices that a process keeps, and the values derived from them: rates, durations, lasting states.
 
-A device's counters restart when the driver is loaded, and some wrap. So only rises count: if a counter falls, nothing
-is counted for that interval. A rate is the rise within the window divided by the whole window. With few readings it is
-too low, never too high.
+A device's counters restart when the driver is loaded, and some wrap. Therefore only increases count: if a counter
+falls, nothing is counted for that interval. A rate is the increase within the window divided by the whole window. With
+few readings it is too low, never too high.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from muster_plugins.shared.devices.reading import DeviceReading
 
 HOUR_S = 3600.0
 TEN_MINUTES_S = 600.0
-"""gpud counts slowdowns in this window. Rates of links use it too: one bad minute convicts no device."""
+"""gpud counts slowdowns in this window. Rates of links use it, too: one bad minute convicts no device."""
 
 MOST_LOOKS = 1000
 """Readings kept for each device: an hour at four a minute, and four times as many because XIDs cause extra ones."""
@@ -27,11 +27,11 @@ after its process has ended.
 """
 
 LOAD_PERCENT = 90.0
-"""Utilisation from which a device counts as working. The playbook for H100 nodes expects more of training."""
+"""Utilisation from which a device counts as working. The playbook for H100 nodes expects more during training."""
 
 
 class Rate(NamedTuple):
-    """A metric that says how fast a counter rises over a window, per `per_s` seconds."""
+    """A metric that says how fast a counter increases over a window, per `per_s` seconds."""
 
     metric: str
     counter: str
@@ -70,7 +70,7 @@ class History:
         self._looks: dict[str, deque[Look]] = {}
 
     def remember(self, devices: Iterable[DeviceReading], now: float) -> tuple[DeviceReading, ...]:
-        """The current readings, with the numbers that need a history. Devices without a UUID stay as they are."""
+        """The current readings, with the values that need a history. Devices without a UUID stay as they are."""
         self._forget(now - HOUR_S)
         return tuple(self._remembered(device, now) if device.uuid else device for device in devices)
 
@@ -101,7 +101,7 @@ def look_at(device: DeviceReading, now: float) -> Look:
 
 
 def over_time(looks: Sequence[Look], limits: Mapping[str, float]) -> dict[str, float]:
-    """The numbers that follow from the readings, the last of which is current. Unknown ones are left out."""
+    """The values derived from the readings, the last of which is current. Unknown ones are left out."""
     now = looks[-1].at
     recent = [look for look in looks if look.at >= now - TEN_MINUTES_S]
     numbers = {"slowed_down_s": slowed_down_s(recent)} if len(recent) > 1 else {}
@@ -128,7 +128,7 @@ def slowed_down_s(looks: Sequence[Look]) -> float:
 
 
 def risen(counter: str, looks: Iterable[Look]) -> float | None:
-    """The rise of a counter; None with fewer than two readings that have it."""
+    """The increase of a counter; None with fewer than two readings that have it."""
     values = [look.counters[counter] for look in looks if counter in look.counters]
     return sum(max(later - earlier, 0.0) for earlier, later in pairwise(values)) if len(values) > 1 else None
 
@@ -155,7 +155,7 @@ def _unowned_bytes(device: DeviceReading, utilisation: float | None) -> float | 
 
 
 def _last(values: Iterable[float | None]) -> list[float]:
-    """The last values; none as long as there are too few."""
+    """The last values; None if there are too few."""
     told = [value for value in values if value is not None][-LOOKS_TO_LAST:]
     return told if len(told) == LOOKS_TO_LAST else []
 

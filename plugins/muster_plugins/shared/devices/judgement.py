@@ -10,7 +10,7 @@ from muster_plugins.shared.xids import meaning
 
 
 class UnreadableCause(NamedTuple):
-    """Why the devices of a node cannot be read, for people, and what to do."""
+    """Why the devices of a node cannot be read, as text for people, and what to do."""
 
     summary: str
     action: Action
@@ -18,13 +18,13 @@ class UnreadableCause(NamedTuple):
 
 UNUSABLE = {
     "library_missing": UnreadableCause(
-        "the NVML library libnvidia-ml.so.1 is not installed or not on the path", Action.NONE
+        "the NVML library libnvidia-ml.so.1 is not installed or not in the library path", Action.NONE
     ),
     "driver_not_loaded": UnreadableCause("the NVIDIA driver is not loaded", Action.REBOOT_NODE),
     "version_mismatch": UnreadableCause(
         "driver and NVML library differ in version: updated without a reboot", Action.REBOOT_NODE
     ),
-    "no_permission": UnreadableCause("NVML refuses to talk to this user", Action.NONE),
+    "no_permission": UnreadableCause("NVML denies access to this user", Action.NONE),
     "failed": UnreadableCause("NVML fails", Action.REBOOT_NODE),
 }
 
@@ -58,32 +58,32 @@ FINDS = {
     **{word: cause.summary for word, cause in UNUSABLE.items()},
     "devices_missing": "fewer GPUs answer than there must be",
     "devices_unexpected": "more GPUs answer than there should be",
-    "device_changed": "another GPU stands where the inventory knew one",
+    "device_changed": "a GPU has another UUID than in the inventory",
     "device_lost": "the GPU no longer answers",
     "reset_required": "the driver refuses the GPU until it has been reset",
-    "read_failed": "the driver fails at telling a value",
-    "unsupported": "names what a device here cannot say",
+    "read_failed": "the driver returns an error for a value",
+    "unsupported": "values that a device here does not report",
     "xid": "the driver has reported an XID error, which stands for a while",
     "ecc_uncorrected": "uncorrected memory errors since the driver was loaded",
     "ecc_uncorrected_before": "uncorrected memory errors from before the driver was loaded",
-    "ecc_correctable_rate": "more corrected memory errors in the last hour than a good memory has",
+    "ecc_correctable_rate": "more corrected memory errors in the last hour than in healthy memory",
     "row_remap_pending": "a memory row waits for a reset to be remapped",
     "row_remap_failed": "a bad memory row could not be remapped",
     "pages_retired": "more bad memory pages than a GPU may retire",
     "page_retirement_pending": "a bad memory page waits for a reset to be retired",
-    "throttled": "slowed down by hardware, heat or a power brake; weighs by how much of the last ten minutes",
+    "throttled": "slowed down by hardware, heat or a power brake; judged by its share of the last ten minutes",
     "too_hot": "the GPU is near its slowdown temperature",
     "memory_too_hot": "the memory is near its highest temperature",
     "clock_low": "under load the clock stays low and the driver names no reason",
     "pcie_slow": "under load the PCIe link is slower or narrower than device and slot allow",
-    "pcie_replays": "the PCIe link repeats too many packets",
+    "pcie_replays": "the PCIe link replays too many packets",
     "nvlink_inactive": "an NVLink is down that is up on other GPUs of the model, or beside others that are up",
     "nvlink_crc_errors": "NVLinks damage too many packets",
-    "nvlink_replays": "NVLinks repeat packets too often",
+    "nvlink_replays": "NVLinks replay packets too often",
     "nvlink_recoveries": "NVLinks have to be retrained too often",
     "fabric_not_joined": "the GPU has not joined its NVSwitch fabric",
     "fabric_unhealthy": "the NVSwitch fabric fails this GPU",
-    "persistence_off": "the driver forgets a GPU that nobody uses",
+    "persistence_off": "the driver unloads a GPU that no process uses (persistence mode is off)",
     "memory_leaked": "GPU memory stays in use while no process uses the GPU",
 }
 """The meaning of each finding, by code without the name of the check."""
@@ -115,10 +115,10 @@ def _usable(node: NodeReading) -> list[Finding]:
 
 
 def _missing(node: NodeReading) -> list[Finding]:
-    """Missing devices if NVML does not work: then the PCI bus is the only evidence.
+    """Missing devices if NVML does not work. In that case the PCI bus is the only evidence.
 
-    If the bus shows no GPU either, nothing was counted. A library that an image or container lacks, on a node whose bus
-    shows nothing, does not mean that 8 GPUs are gone.
+    If the bus shows no GPU either, nothing was counted. If an image or container lacks the library on a node whose bus
+    shows nothing, this does not mean that 8 GPUs are gone.
     """
     if node.unusable is not None and not node.on_bus:
         return []
@@ -168,9 +168,9 @@ def _not_persistent(node: NodeReading) -> list[Finding]:
 
 
 def _states(device: DeviceReading, with_links: set[str]) -> list[Finding]:
-    """What a device says of itself in words, and what it no longer says.
+    """States that a device reports, and states that it no longer reports.
 
-    Links that are down are a fault only where devices of the model have links that are up: a card without a bridge has
+    Links that are down are a fault only if devices of the model have links that are up: a card without a bridge has
     none. An A100 that is partitioned switches them off (Fabric Manager user guide, "Interoperability With MIG").
     """
     links_down = device.links_inactive if device.model in with_links and not device.mig else ()
@@ -212,7 +212,7 @@ def _states(device: DeviceReading, with_links: set[str]) -> list[Finding]:
 def _changed(device: DeviceReading) -> list[Finding]:
     if not device.known_as:
         return []
-    summary = f"{device.uuid} stands where the inventory knew {device.known_as}"
+    summary = f"the GPU is {device.uuid}; the inventory has {device.known_as} at this index"
     return [Finding(code="device_changed", summary=summary, severity=Severity.WARNING, device=device.index)]
 
 
@@ -260,7 +260,7 @@ def _judged(
 def _throttled(
     device: DeviceReading, numbers: Mapping[str, float | None], references: Mapping[str, Reference]
 ) -> list[Finding]:
-    """A slowdown counts by its duration in the window. One that is only seen now is just mentioned."""
+    """A slowdown counts by its duration in the window. A slowdown that is seen only now is INFO."""
     rule = Rule("slowed_down_s", "throttled", Action.INSPECT_HARDWARE)
     lasting = _judged(rule, device, numbers, references)
     if lasting or not device.throttled:

@@ -40,8 +40,9 @@ NUMBERS = (
     "nvlink_recoveries",
     "nvlink_recoveries_per_min",
 )
-"""Metrics of a device. A headroom is what the device itself allows above its temperature; shares are of what the device
-says is its maximum, and known only under load; rates and seconds are over a window, see `history`."""
+"""Metrics of a device. A headroom is the device's own limit minus its temperature. Shares are relative to the maximum
+that the device reports, and known only under load. Rates and seconds are over a window, see `history`.
+"""
 
 
 class StandingXid(NamedTuple):
@@ -52,13 +53,13 @@ class StandingXid(NamedTuple):
 
 
 class DeviceReading(Data):
-    """One device. `unsupported` names what it cannot say, `failed` what could not be read, with the error.
+    """One device. `unsupported` names values that it does not report, `failed` those that could not be read and why.
 
-    `known_as` is the identity that the inventory knew at this index, if it was another one. `throttled` are the
-    reasons for a slowdown that is a fault, `unhindered` says that the driver names no reason at all for low clocks.
-    `links_inactive` are the indices of NVLinks that the device has and that are down. `fabric` is how far it has
-    joined its NVSwitch fabric, `fabric_faults` what is wrong there. `limits` are the device's own maxima.
-    None stands for what the device does not say.
+    `known_as` is the identity in the inventory at this index, if it was another one. `throttled` are the reasons for a
+    slowdown that is a fault, `unhindered` means that the driver names no reason at all for low clocks. `links_inactive`
+    are the indices of NVLinks that the device has and that are down. `fabric` is how far it has joined its NVSwitch
+    fabric, `fabric_faults` what is wrong there. `limits` are the device's own maxima. None means that the device does
+    not report the value.
     """
 
     index: int
@@ -88,11 +89,12 @@ class DeviceReading(Data):
 
 
 class NodeReading(Data):
-    """All devices of a node. `unusable` says in a word of `judgement.UNUSABLE` why none could be read.
+    """All devices of a node. `unusable` is the key in `judgement.UNUSABLE` of the reason why none could be read.
 
-    `expected` is the number of devices that must be there, None when nobody knows; `on_bus` are the addresses that
-    the PCI bus shows, read without the driver; `xids` came without a device that could still be named. `unsupported`
-    names once what any device cannot say: it is said several times a minute, and is the same for all of a model.
+    `expected` is the number of devices that must be present, None if it is unknown; `on_bus` are the addresses that the
+    PCI bus shows, read without the driver; `xids` came without a device that could still be named. `unsupported` names
+    once the values that any device does not report: readings come several times a minute, and all devices of a model
+    are alike.
     """
 
     devices: tuple[DeviceReading, ...] = ()
@@ -121,7 +123,7 @@ class NodeReading(Data):
         return Measurement(metrics=metrics, facts=facts)
 
     def _pcie_generation(self) -> float | None:
-        """What the links of all devices can do, as a fact for references; None if devices differ."""
+        """The PCIe generation that the links of all devices support, a fact for references; None if devices differ."""
         generations = {
             device.limits["pcie_generation_max"] for device in self.devices if "pcie_generation_max" in device.limits
         }

@@ -25,7 +25,7 @@ REMOVED = "(removed)"
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(?<!P)KEY")
-"""A PKEY, such as NCCL_IB_PKEY, is a partition of a fabric and opens nothing."""
+"""A PKEY, such as NCCL_IB_PKEY, is a partition of a fabric and not a secret."""
 
 _SHOWN = ("NCCL_", "TORCH_NCCL_", "GLOO_")
 
@@ -46,7 +46,7 @@ class Profile(Data):
 
 
 class NcclSettings(Section):
-    """The settings about NCCL, which each check that uses it has in its own table."""
+    """The settings for NCCL, which each check that uses NCCL has in its own table."""
 
     profile: ProfileName = Field("custom", description="Environment profile; a run's parameters override it")
     environment: dict[_Variable, str] = Field({}, description="Variables that replace those of the profile")
@@ -102,8 +102,8 @@ def _of_image(script: Path) -> dict[str, str]:
 def plain_exports(script: str) -> Iterator[tuple[str, str]]:
     """NCCL's variables that a shell script always exports.
 
-    Exports within a condition, a loop or a function, and values that a shell would have to work out, are left out: to
-    know them the script would have to be executed.
+    Exports within a condition, a loop or a function are left out, and so are values that a shell would have to compute:
+    that would require executing the script.
     """
     depth = 0
     for line in map(str.strip, script.splitlines()):
@@ -119,7 +119,7 @@ def _plain(text: str) -> str | None:
     """The value of an assignment; None if it is not plain."""
     try:
         words = shlex.split(text, comments=True)
-    except ValueError:  # a quotation mark that is not closed
+    except ValueError:  # an unclosed quotation mark
         return None
     plain = len(words) == 1 and not set(text) & set("$`;&|<>()")
     return words[0] if plain else None

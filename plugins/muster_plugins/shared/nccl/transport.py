@@ -1,8 +1,8 @@
 """Finds the transports of NCCL's connections in the lines that it logs with NCCL_DEBUG=INFO.
 
 A connection is logged as `Channel 00/0 : 3[3] -> 8[0] [send] via NET/IB/0/GDRDMA`, within a node as `via P2P/CUMEM` or
-`via SHM/direct/direct`. Names here are the first part, with the network's name behind NET: `P2P`, `SHM`, `NET/IB`,
-`NET/gIB`, `NET/Socket`. `NVLS` stands for NVSwitch's own sums, which are announced by themselves.
+`via SHM/direct/direct`. Names here are the first part, with the network's name after NET: `P2P`, `SHM`, `NET/IB`,
+`NET/gIB`, `NET/Socket`. `NVLS` stands for sums within NVSwitch, which NCCL announces in lines of their own.
 """
 
 import re
@@ -19,8 +19,8 @@ from muster.model import Json
 Transport = str
 
 FINDS = {
-    "wrong_transport": "NCCL used another way than the expected one: something else was measured",
-    "transport_unknown": "NCCL does not say that it used the expected way",
+    "wrong_transport": "NCCL used another transport than expected: something else was measured",
+    "transport_unknown": "NCCL does not report that it used the expected transport",
 }
 """The meaning of the findings, by their code without the check's name."""
 
@@ -32,7 +32,7 @@ _CONNECTION = re.compile(r"NCCL INFO Channel .* via ([A-Za-z0-9]+)(?:/([A-Za-z_]
 _NVLS = re.compile(r"NCCL INFO NVLS comm ")
 
 _MOST_LINES = 1_000_000
-"""More than a rank in a thousand nodes logs."""
+"""More than a rank in a group of a thousand nodes logs."""
 
 _LONGEST_LINE = 4096
 
@@ -50,7 +50,7 @@ def logging_to(directory: Path) -> dict[str, str]:
 
 
 def connections(directory: Path) -> Counter[Transport]:
-    """How many connections this node's NCCL has logged below `directory`, by transport."""
+    """The number of connections that this node's NCCL has logged below `directory`, by transport."""
     return count(chain.from_iterable(map(_lines, sorted(directory.glob("nccl.*.log")))))
 
 
@@ -96,12 +96,12 @@ def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]
         return [_finding(f"{check}.wrong_transport", summary, Severity.ERROR, facts)]
     if any(str(used).startswith(accepted) for used in group):
         return []
-    summary = f"NCCL does not say that it used {expected}"
+    summary = f"NCCL does not report that it used {expected}"
     return [_finding(f"{check}.transport_unknown", summary, Severity.UNKNOWN, facts)]
 
 
 def _can_show(expected: Transport, facts: Mapping[str, JsonValue]) -> bool:
-    """Whether the group can show it: a rank alone cannot; a named network needs several nodes, all else one node."""
+    """Whether the group can show it. A single rank cannot; a named network needs several nodes, the rest one node."""
     nodes, ranks = facts["nodes"], facts["world_size"]
     assert isinstance(nodes, int) and isinstance(ranks, int)
     if expected.startswith("NET"):

@@ -116,7 +116,7 @@ def test_what_can_be_said_about_silence(read, text):
 @pytest.mark.parametrize("rest", ["", 'proof = "TWICE"', 'proof = "ONCE"\nrepeats = 2\nwithin_s = 600'])
 def test_silence_that_must_be_found_again_is_refused(read, rest):
     """No run can find it again, so that such a row would never take a node out."""
-    with pytest.raises(SettingsError, match=r"row silent: can never take a node out, .* set proof = 'ONCE'"):
+    with pytest.raises(SettingsError, match=r"row silent: can never drain a node, .* set proof = 'ONCE'"):
         read(SILENT + rest)
 
 

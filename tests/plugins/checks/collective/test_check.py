@@ -39,7 +39,7 @@ FLOOR = {"busbw_gbps": Reference(check="collective", metric="busbw_gbps", fail_b
     ],
 )
 def test_judgement(metrics, expected):
-    """Wrong elements are an error; bandwidth is judged by its floor, and not at all where there is no bus."""
+    """Wrong elements are an error; bandwidth is judged by its minimum, and is not judged without a bus."""
     findings = judge(Measurement(metrics=metrics, facts=FACTS), FLOOR)
     assert [(each.code, each.severity, each.device) for each in findings] == expected
 
@@ -52,7 +52,7 @@ def test_wrong_elements_name_the_other_nodes():
 
 
 def test_a_small_message_that_takes_long_is_told():
-    """Latency has a reference of its own."""
+    """Latency has its own reference."""
     references = {"latency_us": Reference(check="collective", metric="latency_us", warn_above=96, source="a test")}
     (finding,) = judge(Measurement(metrics={"latency_us": 100.0}, facts=FACTS), references)
     assert (finding.code, finding.severity) == ("collective.latency", Severity.WARNING)
@@ -68,7 +68,7 @@ def test_a_small_message_that_takes_long_is_told():
     ],
 )
 def test_nodes_on_one_host_do_not_pass_for_a_network(facts, severity):
-    """Where the network is what is judged, it was not measured; where it is not, that is only told, or meant."""
+    """The network is reported as not measured if a reference judges it; else this is only a note, or intended."""
     findings = judge(Measurement(facts=FACTS | {"same_host": ["a", "b"]} | facts), {})
     assert [each.severity for each in findings if each.code == "collective.same_host"] == (
         [severity] if severity else []
@@ -108,7 +108,7 @@ def test_floors_are_for_large_messages_between_the_nodes_they_were_measured_on()
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(params, message):
-    """With what would be right."""
+    """The error says what would be right."""
     with pytest.raises(ValidationError, match=message):
         GroupParams.model_validate(params)
 
@@ -149,7 +149,7 @@ def test_ranks_exchange_every_element_and_agree_about_the_group(torch_child, cod
 
 @pytest.mark.parametrize("lacking", [[0], [1], [0, 1]])
 def test_ranks_meet_whether_their_torch_has_libuv_or_not(torch_child, lacking):
-    """Debian's torch has none; a group works as a whole, and when only rank 0 or only another rank has such a torch."""
+    """Debian's torch has no libuv; a group works if all ranks, only rank 0 or only another rank have such a torch."""
     params = {"size_bytes": 1 << 12, "iterations": 1}
     answers = torch_child.ask("collective", {"node": "a"}, {"node": "b"}, params=params, without_libuv=lacking)
     assert [answer["metrics"]["wrong_elements"] for answer in answers] == [0, 0]
@@ -167,7 +167,7 @@ def test_ranks_meet_whether_their_torch_has_libuv_or_not(torch_child, lacking):
     ],
 )
 def test_a_rank_that_sends_something_wrong_is_caught_by_those_who_receive_it(torch_child, collective, blamed):
-    """Of four ranks, rank 1 changes its first element, which goes to some or, where only rank 0 sends, to nobody."""
+    """Rank 1 of four changes its first element, which goes to some ranks or, if only rank 0 sends, to none."""
     params = {"collective": collective, "size_bytes": 1 << 12, "iterations": 2}
     nodes = [{"node": name} for name in "abcd"]
     answers = torch_child.ask("collective", *nodes, params=params, corrupt={"rank": 1})
@@ -175,7 +175,7 @@ def test_a_rank_that_sends_something_wrong_is_caught_by_those_who_receive_it(tor
 
 
 def test_results_come_as_nccl_tests_give_them(torch_child, simulated_node):
-    """The table and the JSON stand with rank 0, and count what is wrong on any rank."""
+    """Rank 0 has the table and the JSON, which count wrong elements of all ranks."""
     faulty = simulated_node(faults=[{"kind": "corrupt", "device": 0}])
     params = {"begin_bytes": "1K", "end_bytes": "2K", "iterations": 1, "warmup": 0}
     first, second = torch_child.ask("collective", simulated_node(), faulty, params=params)
@@ -203,7 +203,7 @@ def test_the_rank_that_comes_late_is_visible(torch_child, simulated_node):
 
 
 def test_a_message_that_does_not_fit_is_refused_with_what_would(torch_child):
-    """Before the others have waited for it."""
+    """The error says which size fits, before the others have waited."""
     (answer,) = torch_child.ask("collective", params={"size_bytes": "1024G"})
     (finding,) = answer["findings"]
     assert (finding["code"], finding["severity"]) == ("collective.too_large", "UNKNOWN")
@@ -211,7 +211,7 @@ def test_a_message_that_does_not_fit_is_refused_with_what_would(torch_child):
 
 
 def test_the_environment_is_a_profile_with_the_operators_values_in_it(torch_child):
-    """It is set before the group is made, and told without secrets."""
+    """The environment is set before the group is made, and reported without secrets."""
     settings = {"environment": {"NCCL_IB_TC": "7", "NCCL_API_TOKEN": "hush"}, "profile": "roce"}
     (answer,) = torch_child.ask("collective", {"plugins": {"collective": settings}}, params={"size_bytes": 4})
     shown = answer["facts"]["environment"]
@@ -243,7 +243,7 @@ def test_a_group_of_one_has_no_bus(torch_child, codes):
 
 
 def test_a_corrupt_device_finds_wrong_elements(torch_child, codes, simulated_node):
-    """Only the rank on the faulty device accuses itself."""
+    """Only the rank on the faulty device reports itself."""
     faulty = simulated_node(faults=[{"kind": "corrupt", "device": 0}])
     answers = torch_child.ask("collective", simulated_node(), faulty, params={"size_bytes": 1 << 16})
     assert [codes(answer) for answer in answers] == [[], [("collective.wrong_elements", "ERROR", 0)]]
@@ -251,7 +251,7 @@ def test_a_corrupt_device_finds_wrong_elements(torch_child, codes, simulated_nod
 
 
 def test_a_slow_link_slows_both_ends(torch_child, simulated_node):
-    """As with a real link, neither rank alone can tell whose fault it is."""
+    """As with a real link, a single rank cannot show which side is at fault."""
     params = {"size_bytes": 1 << 20, "iterations": 5}
     slow = simulated_node(faults=[{"kind": "slow_link", "factor": 100}])
     healthy = torch_child.ask("collective", simulated_node(), simulated_node(), params=params)
@@ -261,14 +261,14 @@ def test_a_slow_link_slows_both_ends(torch_child, simulated_node):
 
 
 def test_a_rank_whose_partner_never_comes_gives_up(torch_child):
-    """Without a deadline of ours, the ranks would wait for half an hour."""
+    """Without our own deadline, the ranks would wait for half an hour."""
     absent = {"plugins": {"simulated": {"enabled": True, "faults": [{"kind": "crash"}]}}}
     (answer, _) = torch_child.ask("collective", {}, absent, params={"timeout_s": 0.5})
     assert "Error" in answer["raised"]
 
 
 def test_a_node_that_lacks_a_device_does_not_join_on_the_cpu(torch_child):
-    """It would drag a group of GPUs down to what a CPU can do, and say nothing."""
+    """The node would slow a group of GPUs down to the speed of a CPU without any sign of it."""
     (answer,) = torch_child.ask("collective", {"expected_gpus": 1})
     assert "busbw_gbps" not in answer["metrics"]
     (finding,) = judge(Measurement(facts=answer["facts"]), {})

@@ -32,7 +32,7 @@ def measured(answers, metric):
 
 
 def test_a_rail_is_what_has_the_same_local_rank_on_every_node():
-    """Whatever the order of the ranks."""
+    """Rails do not depend on the order of the ranks."""
     assert rails_of(["a", "a", "b", "b"], [0, 1, 0, 1]) == [(0, 2), (1, 3)]
     assert rails_of(["a", "b", "c", "a", "b", "c"], [1, 1, 1, 0, 0, 0]) == [(3, 4, 5), (0, 1, 2)]
 
@@ -45,7 +45,7 @@ def test_a_rail_is_what_has_the_same_local_rank_on_every_node():
     ],
 )
 def test_without_rails_there_is_nothing_to_compare(nodes, local_ranks, reason):
-    """The reason is told."""
+    """The finding gives the reason."""
     with pytest.raises(Unmeasured, match=reason):
         rails_of(nodes, local_ranks)
 
@@ -66,7 +66,7 @@ def test_two_nodes_with_as_many_ranks_are_two_sides(nodes, sides):
 
 
 def test_the_check_says_by_which_metric_rails_can_be_told_apart():
-    """And takes the parameter that asks for it."""
+    """The check names the metric by rail and takes the parameter that requests it."""
     check = collect_checks(load(Config(Settings())))["collective"]
     assert check.by_rail == "rail_busbw_gbps"
     assert check.params.model_fields["by_rail"].default is False
@@ -76,7 +76,7 @@ def test_the_check_says_by_which_metric_rails_can_be_told_apart():
     "collective", ["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
 )
 def test_every_collective_runs_by_rail(torch_child, pair, collective):
-    """Every element is right, all ranks tell the same of the rails, and the whole group is measured as well."""
+    """Every element is right, all ranks report the same rails, and the whole group is measured, too."""
     params = {"collective": collective, "size_bytes": 1 << 12, "iterations": 2, "by_rail": True}
     answers = torch_child.ask("collective", *pair(), params=params, ranks=[2, 2])
     assert measured(answers, "wrong_elements") == [0, 0, 0, 0]
@@ -88,7 +88,7 @@ def test_every_collective_runs_by_rail(torch_child, pair, collective):
 
 
 def test_a_slow_rail_slows_all_and_shows_by_rail(torch_child, pair):
-    """All ranks together are as slow as it is; one rail after the other, only it is slow."""
+    """All ranks together are as slow as the slow rail; one rail after the other, only that rail is slow."""
     nodes = pair({"kind": "slow_rail", "device": 1, "factor": 300})
     answers = torch_child.ask("collective", *nodes, params=QUICK | {"by_rail": True}, ranks=[2, 2])
     healthy, slow = answers[0]["metrics"]["rail_busbw_gbps"]
@@ -97,7 +97,7 @@ def test_a_slow_rail_slows_all_and_shows_by_rail(torch_child, pair):
 
 @pytest.mark.parametrize("ranks", [[2], [2, 1]])
 def test_a_group_without_rails_says_so(torch_child, pair, ranks):
-    """Instead of a number that would mean something else."""
+    """The finding says so, because a number would mean something else."""
     nodes = pair()[: len(ranks)]
     answers = torch_child.ask("collective", *nodes, params=QUICK | {"by_rail": True}, ranks=ranks)
     for answer in answers:
@@ -116,7 +116,7 @@ def test_a_group_without_rails_says_so(torch_child, pair, ranks):
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_a_node_that_is_slow_only_on_sending_can_be_told(torch_child, pair, fault, slow):
-    """What the other one sends arrives at full speed; where the link is slow both ways, it does not."""
+    """Data from the other node arrives at full speed; if the link is slow both ways, it does not."""
     params = QUICK | {"collective": "broadcast"}
     answers = torch_child.ask("collective", *pair(fault | {"factor": 3000}), params=params, ranks=[2, 2])
     speeds = zip("aabb", measured(answers, "sent_gbps"), strict=True)
@@ -124,20 +124,20 @@ def test_a_node_that_is_slow_only_on_sending_can_be_told(torch_child, pair, faul
 
 
 def test_all_ranks_of_a_node_tell_the_same_of_it(torch_child, pair):
-    """It is the node that sends, with all of its ranks."""
+    """The value is that of the whole node with all its ranks."""
     a, also_a, b, also_b = measured(torch_child.ask("collective", *pair(), params=QUICK, ranks=[2, 2]), "sent_gbps")
     assert (a, b) == (also_a, also_b)
 
 
 @pytest.mark.parametrize("names", ["a", "abc"])
 def test_directions_are_measured_between_two_nodes_only(torch_child, names):
-    """In a larger group a node has no single other one."""
+    """In a larger group, a node has several other nodes."""
     answers = torch_child.ask("collective", *({"node": name} for name in names), params={"size_bytes": 1 << 12})
     assert all("sent_gbps" not in answer["metrics"] for answer in answers)
 
 
 def test_what_goes_one_way_is_checked_as_well(torch_child):
-    """In a broadcast from rank 0 nobody receives what rank 1 has; from one node to the other somebody does."""
+    """Each element that goes one way is checked, also those that a broadcast from rank 0 would not show."""
     params = {"collective": "broadcast", "size_bytes": 1 << 12, "iterations": 2}
     answers = torch_child.ask("collective", {"node": "a"}, {"node": "b"}, params=params, corrupt={"rank": 1})
     assert answers[0]["metrics"]["wrong_elements"] == 4

@@ -22,7 +22,7 @@ def test_units_are_those_of_nccl_tests(written, size):
 
 @cases("written", ["", "M", "2MB", "2 M", "-1", "1e9", "2T", "nan", None, 2.5, "0K"])
 def test_what_is_no_size_is_refused(written):
-    """Rather than taken for something else."""
+    """An invalid size is an error and never read as another size."""
     with pytest.raises(ValidationError):
         SIZE.validate_python(written)
 

@@ -1,5 +1,11 @@
 """What the check `collective` measures of lossy links: how much had to be sent again over TCP."""
 
+import contextlib
+import socket
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,33 +17,33 @@ from muster.model import Json
 from muster.plugins import collect_checks, load
 from muster.references import applicable, shipped
 from muster_plugins.checks.collective.check import judge
-from muster_plugins.checks.collective.retransmits import Segments, look, resent_between, segments, sent_again
+from muster_plugins.checks.collective.retransmits import (
+    Counters,
+    Segments,
+    look,
+    resent_of,
+    segments_between,
+    sent_again,
+)
 from muster_plugins.shared.torch_group import RankGroup
 
-SNMP = """\
-Ip: Forwarding DefaultTTL InReceives InHdrErrors InAddrErrors ForwDatagrams InUnknownProtos InDiscards InDelivers
-Ip: 2 64 25530506 0 0 0 0 0 25530506
-IcmpMsg: InType3
-IcmpMsg: 3
-Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens AttemptFails EstabResets CurrEstab InSegs OutSegs \
-RetransSegs InErrs OutRsts InCsumErrors
-Tcp: 1 200 120000 -1 244927 230440 14357 12981 0 25524700 25504386 19287 0 23521 0
-Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors IgnoredMulti MemErrors
-Udp: 5828 0 0 5831 0 0 0 0 0
+SNMP = Path("/proc/self/net/snmp")
+
+OTHER_PROGRAM = """
+import socket, sys
+connections = [socket.socket() for _ in range(20)]
+for connection in connections:
+    connection.setblocking(False)
+    connection.connect_ex((sys.argv[1], int(sys.argv[2])))
+sys.stdin.read()
 """
-"""What a kernel told, without the end of its first two lines and the last two."""
 
 FACTS: Json = {"missing": [], "same_host": [], "simulated": False, "backend": "gloo", "over_tcp": True}
 
 
-def counters(sent: object, resent: object) -> str:
-    """Synthetic: what the kernel tells with these counters."""
-    return f"Tcp: RtoMin MaxConn OutSegs RetransSegs\nTcp: 200 -1 {sent} {resent}\n"
-
-
 def group(backend: str = "gloo", local_rank: int = 0) -> RankGroup:
     """The second rank of two nodes, whose local rank this is."""
-    store: Any = None
+    store: Any = OneStore()
     return RankGroup(
         backend=backend,
         nodes=("a", "b"),
@@ -45,83 +51,135 @@ def group(backend: str = "gloo", local_rank: int = 0) -> RankGroup:
         hosts=("", ""),
         rank=1,
         store=store,
-        timeout=store,
+        timeout=timedelta(seconds=1),
     )
 
 
-def test_the_counters_are_found_among_those_of_other_protocols():
-    """By their names, wherever they stand."""
-    assert segments(SNMP) == Segments(sent=25504386, resent=19287)
-    assert segments("Tcp: RetransSegs OutSegs\nTcp: 2 100\n") == Segments(sent=100, resent=2)
+@pytest.fixture
+def busy_listener(live):
+    """The address of a listener that takes no further connection: the kernel asks it again after a second, and again.
+
+    That is how segments are sent again on loopback, where nothing is lost.
+    """
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, connecting(listener.getsockname(), 1):
+        yield listener.getsockname()
 
 
-def test_this_machine_tells_its_counters():
-    """What the kernel gives here can be read."""
-    assert segments(look()).sent >= 0
+@contextlib.contextmanager
+def connecting(address, count):
+    """So many connections that begin, in this process."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            connection = stack.enter_context(socket.socket())
+            connection.setblocking(False)
+            connection.connect_ex(address)
+        yield
+
+
+def resent_on_this_host():
+    """The segments that the kernel has sent again for all programs together."""
+    names, values = (line.split() for line in SNMP.read_text().splitlines() if line.startswith("Tcp:"))
+    return int(values[names.index("RetransSegs")])
+
+
+def test_what_this_process_sends_again_is_counted(busy_listener, eventually):
+    """Three connections ask a listener that does not take them."""
+    before = look()
+    with connecting(busy_listener, 3):
+        eventually(lambda: segments_between(before, look()).resent >= 3, "every connection to ask again")
+        assert segments_between(before, look()).resent < 30
+
+
+def test_what_other_programs_send_again_counts_for_nothing(busy_listener, eventually):
+    """Twenty connections of another process ask in vain, as those of an exporter do whose server is gone."""
+    before, of_all = look(), resent_on_this_host()
+    program = [sys.executable, "-c", OTHER_PROGRAM, *map(str, busy_listener)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE):
+        eventually(lambda: resent_on_this_host() - of_all >= 20, "the other program to ask again")
+        assert segments_between(before, look()).resent == 0
+
+
+def test_what_connections_send_is_counted(live):
+    """Of a connection that was there at the first look what came since; of a new one everything."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as stack:
+        first = Pair(listener, stack)
+        first.send(100)
+        before = look()
+        first.send(10)
+        third = Pair(listener, stack)
+        third.send(7)
+        assert 17 <= segments_between(before, look()).sent < 80
+
+
+class Pair:
+    """A connection of this process with itself."""
+
+    def __init__(self, listener, stack):
+        self.near = stack.enter_context(socket.create_connection(listener.getsockname()))
+        self.near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.far = stack.enter_context(listener.accept()[0])
+
+    def send(self, segments):
+        for _ in range(segments):
+            self.near.sendall(b"x")
+            self.far.recv(1)
+
+
+def test_counters_may_wrap():
+    """The kernel has 32 bits for them."""
+    before, after = {"a": Counters(2**32 - 10, 2**32 - 1)}, {"a": Counters(90, 4)}
+    assert segments_between(before, after) == Segments(sent=95, resent=5)
+
+
+def test_a_connection_that_is_closed_in_between_counts_for_nothing():
+    """Its counters have gone with it, and another one that took its place is new."""
+    before, after = {"a": Counters(100, 50), "b": Counters(10, 0)}, {"b": Counters(30, 1), "c": Counters(5, 0)}
+    assert segments_between(before, after) == Segments(sent=24, resent=1)
+
+
+def test_a_resend_that_was_not_sent_makes_nothing_negative():
+    """The kernel counts it before it tries."""
+    assert segments_between({}, {"a": Counters(2, 5)}) == Segments(sent=0, resent=5)
 
 
 @cases(
-    "text",
+    ("ranks", "share"),
     [
-        "",
-        "Tcp: OutSegs RetransSegs\n",
-        "Tcp: OutSegs RetransSegs\nTcp: 100\n",
-        "Tcp: OutSegs RetransSegs\nTcp: 100 2\nTcp: 100 2\n",
-        "Tcp: OutSegs\nTcp: 100\n",
-        "Udp: OutSegs RetransSegs\nUdp: 100 2\n",
-        "Tcp6: OutSegs RetransSegs\nTcp6: 100 2\n",
-        counters(-1, 2),
-        counters("1e9", 2),
-        counters(100, "\N{REPLACEMENT CHARACTER}"),
-        counters("9" * 5000, 2),
+        ([(2000, 0)], 0.0),
+        ([(1000, 100), (1000, 0)], 0.05),
+        ([(1000, 2000)], 2.0),
+        ([(20, 10)], None),
+        ([(250, 0), (249, 9)], None),
     ],
 )
-def test_a_text_without_the_counters_is_refused(text):
-    """Whatever is missing, cut off or not a count."""
-    with pytest.raises(ValueError, match=r"/proc/self/net/snmp|integer"):
-        segments(text)
-
-
-@cases(
-    ("before", "after", "share"),
-    [
-        ((1000, 7), (3000, 7), 0.0),
-        ((1000, 7), (3000, 107), 0.05),
-        ((0, 0), (1000, 2000), 2.0),
-        ((1000, 7), (1020, 17), None),
-        ((1000, 7), (1000, 7), None),
-    ],
-)
-def test_what_was_sent_again_is_a_share_of_what_was_sent(before, after, share):
-    """Between the two looks; of too few segments no share is told, but the numbers are."""
-    again = resent_between(counters(*before), counters(*after))
+def test_what_was_sent_again_is_a_share_of_what_was_sent(ranks, share):
+    """By all ranks of a node together; of too few segments no share is told, but the numbers are."""
+    again = resent_of([Segments(*rank) for rank in ranks])
     assert again.metrics == ({} if share is None else {"tcp_resent_share": share})
-    assert again.facts == {"tcp_segments": {"sent": after[0] - before[0], "resent": after[1] - before[1]}}
+    sent, resent = map(sum, zip(*ranks, strict=True))
+    assert again.facts == {"tcp_segments": {"sent": sent, "resent": resent}}
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "reason"),
-    [
-        ((2**32 - 10, 7), (5000, 8), "went back"),
-        ((1000, 7), (5000, 6), "went back"),
-        ((1000, "?"), (5000, 6), "gives ? as RetransSegs"),
-        ((1000, 7), ("", ""), "does not give a value"),
-    ],
-)
-def test_counters_that_wrap_or_cannot_be_read_tell_nothing(before, after, reason):
-    """The reason is told, which says nothing about the network."""
-    again = resent_between(counters(*before), counters(*after))
+def test_a_kernel_that_does_not_count_tells_nothing(monkeypatch, live):
+    """Which says nothing about the network."""
+    monkeypatch.setattr("muster_plugins.checks.collective.retransmits._INFO_BYTES", 104)  # that of Linux 4.1
+    with socket.create_server(("127.0.0.1", 0)):
+        assert look() == {}
+    again = resent_of([segments_between(look(), look())])
     (finding,) = judge(Measurement(metrics=again.metrics, facts=FACTS | again.facts), {})
     assert again.metrics == {}
     assert (finding.code, finding.severity) == ("collective.resent_unknown", "INFO")
-    assert reason in finding.summary
+    assert "does not count the segments" in finding.summary
 
 
-def test_a_kernel_that_has_no_counters_tells_nothing(monkeypatch, tmp_path):
-    """The file may be missing."""
-    monkeypatch.setattr("muster_plugins.checks.collective.retransmits._COUNTERS", tmp_path / "snmp")
-    assert look() == ""
-    assert sent_again(look(), group(), ()).metrics == {}
+class OneStore(dict):
+    """Synthetic: a store in which this rank is alone."""
+
+    def set(self, key, value):
+        self[key] = value.encode()
+
+    def multi_get(self, keys):
+        return [self[key] for key in keys]
 
 
 @cases(
@@ -137,15 +195,15 @@ def test_a_kernel_that_has_no_counters_tells_nothing(monkeypatch, tmp_path):
 )
 def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports, local_rank, over_tcp, counted):
     """Once for a node, by its first rank; what others send while NCCL uses InfiniBand says nothing about it."""
-    again = sent_again(look(), group(backend, local_rank), transports)
+    again = sent_again({}, group(backend, local_rank), transports)
     assert again.facts["over_tcp"] is over_tcp
-    assert ("tcp_segments" in again.facts) is counted
+    assert ({"tcp_segments", "tcp_uncounted"}.isdisjoint(again.facts)) is not counted
 
 
 @cases(("resent", "severity"), [(0, None), (6, None), (10, None), (11, "WARNING"), (40, "WARNING"), (41, "ERROR")])
 def test_a_lossy_link_is_told(resent, severity):
     """In words and with the numbers, by the reference that comes with muster."""
-    again = resent_between(counters(0, 0), counters(2000, resent))
+    again = resent_of([Segments(2000, resent)])
     facts = FACTS | again.facts
     findings = judge(Measurement(metrics=again.metrics, facts=facts), applicable(shipped(), "collective", facts))
     assert [(each.code, each.severity) for each in findings] == ([("collective.lossy", severity)] if severity else [])
@@ -155,7 +213,7 @@ def test_a_lossy_link_is_told(resent, severity):
 
 
 def test_only_the_check_that_measures_it_says_that_it_is_judged():
-    """It shares the judgement of its results with `nccl_tests`; the fleet compares it for neither."""
+    """`nccl_tests` shares the judgement but does not list the metric; the fleet compares it for neither check."""
     checks = collect_checks(load(Config(Settings())))
     judging = {name for name, check in checks.items() if "tcp_resent_share" in check.judged}
     assert judging == {"collective"}
@@ -163,7 +221,7 @@ def test_only_the_check_that_measures_it_says_that_it_is_judged():
 
 
 def test_the_first_rank_of_each_node_counts_in_a_run(torch_child):
-    """All ranks say that they send over TCP."""
+    """All ranks report that they send over TCP, and one rank of each node counts."""
     params = {"size_bytes": 1 << 12, "iterations": 2}
     answers = torch_child.ask("collective", {"node": "a"}, {"node": "b"}, params=params, ranks=[2, 2])
     assert [answer["facts"]["over_tcp"] for answer in answers] == [True] * 4

@@ -43,7 +43,7 @@ SWEEP = [
 
 
 def test_bandwidth_is_that_of_the_large_messages_and_latency_of_the_small_ones():
-    """The mean over all sizes, 173 here, would pass for half of a healthy link."""
+    """The mean over all sizes, 173 here, would be half of a healthy link's bandwidth."""
     assert metrics(SWEEP, 16, None) == {
         "algbw_gbps": 170.0,
         "busbw_gbps": 340.0,
@@ -54,18 +54,18 @@ def test_bandwidth_is_that_of_the_large_messages_and_latency_of_the_small_ones()
 
 
 def test_without_large_messages_the_largest_is_judged():
-    """And its size tells references that it is none of theirs."""
+    """The size in the facts shows that references for large messages do not apply."""
     assert metrics(SWEEP[:3], 16, None)["busbw_gbps"] == 20.0
     assert facts(SWEEP[:3]) == {"size_bytes": 2 << 20}
 
 
 def test_one_rank_has_no_bus():
-    """So there is nothing to be efficient with either."""
+    """One rank has no bus, so it has no efficiency either."""
     assert metrics([row(GIB, 0.0)], 1, 400.0).keys() == {"algbw_gbps", "wrong_elements"}
 
 
 def test_wrong_elements_count_over_all_sizes_and_are_not_invented():
-    """Where nothing was checked, nothing is said."""
+    """If nothing was checked, no number of wrong elements is reported."""
     assert metrics([row(8, 1.0, wrong=2), row(16, 1.0, wrong=3)], 2, None)["wrong_elements"] == 5.0
     assert "wrong_elements" not in metrics([row(8, 1.0, wrong=None)], 2, None)
 
@@ -85,13 +85,13 @@ def test_efficiency_is_measured_against_the_peak():
     ],
 )
 def test_a_peak_is_for_the_machine_that_it_was_measured_on(other, peak):
-    """There is none for others."""
+    """A peak does not apply to other machines."""
     known = {"collective": "all_reduce", "nodes": 1, "world_size": 8, "gpu_model": "NVIDIA H200", "backend": "nccl"}
     assert expected_peak(known | other) == peak
 
 
 def test_every_peak_has_conditions():
-    """One without would be everybody's."""
+    """A peak without conditions would apply to every machine."""
     assert all(len(peak.when) >= 3 for peak in peaks())
 
 
@@ -108,7 +108,7 @@ def test_the_table_is_the_one_of_nccl_tests():
 
 
 def test_efficiency_stands_behind_each_row_where_a_peak_is_known():
-    """And readers of nccl-tests' table still find their columns."""
+    """Readers of nccl-tests' table still find their columns."""
     table = text_table(SWEEP, 400.0)
     assert [line.split()[-1] for line in table.splitlines()[:3]] == ["effic", "(%)", "0.0"]
     assert [line.split()[-1] for line in table.splitlines()[5:8]] == ["82.5", "87.5", "85.0"]
@@ -118,7 +118,7 @@ def test_efficiency_stands_behind_each_row_where_a_peak_is_known():
 
 
 def test_several_sizes_make_a_curve():
-    """Of a single one there is nothing to draw."""
+    """A single size makes no curve."""
     (curve,) = curves(SWEEP)
     assert isinstance(curve, dict)
     assert curve["x"] == [512, 1024, 2 << 20, GIB, 2 * GIB, 4 * GIB]
@@ -127,7 +127,7 @@ def test_several_sizes_make_a_curve():
 
 
 def test_the_report_has_the_keys_of_nccl_tests():
-    """Its booleans are strings, and no environment is in it."""
+    """The report has the booleans as strings, and no environment."""
     written = report([row(8, 1.0, wrong=1)], {"iterations": 3})
     assert written == {
         "config": {"iterations": 3},

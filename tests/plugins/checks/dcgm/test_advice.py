@@ -19,13 +19,13 @@ from muster_plugins.checks.dcgm.advice import UNLISTED, advice
     ],
 )
 def test_severity_goes_before_words(text, error_severity, severity, action):
-    """DCGM's own severity decides where it gives one that means something; its words do otherwise."""
+    """A known severity of DCGM decides; otherwise the words of its text do."""
     row = advice(text, error_severity)
     assert (row.severity, row.action) == (severity, action)
     assert row.source
 
 
 def test_an_unknown_problem_is_to_be_inspected():
-    """A severity of a later DCGM does not read as harmless."""
+    """An unknown severity of a later DCGM is not read as harmless."""
     assert advice("something new", 99) is UNLISTED
     assert (UNLISTED.severity, UNLISTED.action) == ("ERROR", "INSPECT_HARDWARE")

@@ -92,7 +92,7 @@ def told(findings) -> list[tuple]:
     ],
 )
 def test_every_version_is_understood(diagnose, version, expected, counts):
-    """Failures name their device and what DCGM suggests; what was skipped or not run is named, never passed over."""
+    """Failures name their device and DCGM's advice; skipped and unfinished tests are named and never ignored."""
     measurement, findings = diagnose(recorded(version, exit_code=226))
     assert told(findings) == expected
     assert measurement.metrics == counts
@@ -109,7 +109,7 @@ def test_what_dcgm_says_is_in_the_finding(diagnose):
 
 
 def test_a_summary_that_says_more_than_the_results_is_told(diagnose):
-    """What it repeats of them is not: DCGM 4.5 repeats every warning."""
+    """The finding has the summary only if the results lack it: DCGM 4.5 repeats every warning."""
     summary = '{"status": "Fail", "warnings": ["No GPU is fit"]}'
     test = f'{{"name": "software", "results": [{{"gpu_id": "1", "status": "Pass"}}], "test_summary": {summary}}}'
     _, findings = diagnose(f'echo \'{{"DCGM Diagnostic": {{"test_categories": [{{"tests": [{test}]}}]}}}}\'')
@@ -137,13 +137,13 @@ def test_a_repeat_is_one_finding(diagnose):
     ],
 )
 def test_what_says_nothing_about_the_hardware_is_unknown(diagnose, body, code):
-    """No host engine, a diagnostic that broke off, truncated and senseless output each have a name."""
+    """A missing host engine, an early end, truncated output and nonsense each have their own finding."""
     _, findings = diagnose(body)
     assert told(findings) == [(code, "UNKNOWN", None, "NONE")]
 
 
 def test_a_dcgmi_that_hangs_is_ended(diagnose):
-    """What it said until then is kept."""
+    """The finding keeps the output until then."""
     _, (finding,) = diagnose("echo started; sleep 600", timeout_s=0.5)
     assert (finding.code, finding.severity, finding.evidence) == ("dcgm.timed_out", "UNKNOWN", {"output": "started"})
 
@@ -162,14 +162,14 @@ def test_without_dcgm_there_is_nothing_to_run(bare_context):
 
 
 def test_more_results_than_a_node_can_have_are_refused():
-    """A program that prints without end does not become findings without end."""
+    """A program that prints without end does not cause findings without end."""
     with pytest.raises(UnreadableReport, match="more than any node has"):
         read_report(table(*['{"status": "Fail"}'] * (MOST_RESULTS + 1)))
 
 
 @pytest.mark.parametrize("word", ["", "ERROR 5"])
 def test_a_failure_that_the_catalogue_does_not_know_is_an_error(diagnose, word):
-    """So is one without a word."""
+    """A failure without any text is an error, too."""
     result = f'{{"gpu_id": "3", "status": "Fail", "warnings": "{word}"}}'
     _, findings = diagnose(f"echo '{table(result)}'")
     assert told(findings) == [("dcgm.failed", "ERROR", 3, "INSPECT_HARDWARE")]

@@ -16,13 +16,13 @@ from muster_plugins.checks.fabric.reading import FabricReading
 
 
 def test_nothing_there_and_nothing_expected_is_skipped(node):
-    """A node without RDMA is no fault, and no pass either."""
+    """A node without RDMA is neither a fault nor a pass."""
     with pytest.raises(Skip, match="no InfiniBand or RoCE here"):
         node().measure()
 
 
 def test_a_simulated_node_has_no_fabric(tree, node):
-    """What the machine that runs it is connected by says nothing of the fleet."""
+    """The network of the host that runs a simulated node says nothing about the fleet."""
     tree.plug("mlx5_0")
     with pytest.raises(Skip, match="simulated"):
         node().measure(GPU.model_copy(update={"simulated": True}))
@@ -37,7 +37,7 @@ def test_a_simulated_node_has_no_fabric(tree, node):
     ],
 )
 def test_expected_and_absent_is_a_fault(node, table, named):
-    """The ports are named, as far as anybody knows their names."""
+    """The finding names the ports if their names are known."""
     finding = node(**table).findings()["fabric.ports_missing"]
     assert (finding.severity, finding.evidence["listed"]) == ("ERROR", named)
 
@@ -60,7 +60,7 @@ def test_healthy_ports_pass(tree, node, layer, table, key):
 
 
 def test_every_judged_metric_is_measured_and_has_a_reference(tree, node):
-    """What is promised to be judged can be."""
+    """Every metric that the check lists as judged is measured and has a reference."""
     tree.plug("mlx5_0")
     watched = node()
     watched.measure()
@@ -71,7 +71,7 @@ def test_every_judged_metric_is_measured_and_has_a_reference(tree, node):
 
 
 def test_excluded_devices_are_not_read_at_all(tree, node, monkeypatch):
-    """Reading the counters of some devices disturbs them; that they are left out is said."""
+    """Reading the counters of some devices disturbs them; the finding says that they were not read."""
     tree.plug("mlx5_0")
     take_down(tree.plug("mlx5_2"))
     tree.plug("mlx5_bond_0")
@@ -89,7 +89,7 @@ def test_excluded_devices_are_not_read_at_all(tree, node, monkeypatch):
 
 
 def test_with_every_device_excluded_there_is_nothing_to_measure(tree, node):
-    """Said in other words than where there is none."""
+    """The reason differs from that of a node without RDMA."""
     tree.plug("mlx5_0")
     with pytest.raises(Skip, match="is excluded"):
         node(exclude=["*"]).measure()
@@ -106,14 +106,14 @@ def test_with_every_device_excluded_there_is_nothing_to_measure(tree, node):
     ],
 )
 def test_wrong_settings_are_refused(table, message):
-    """With the key that is wrong."""
+    """The error names the wrong key."""
     config = Config(Settings.model_validate({"plugins": {"fabric": table}}))
     with pytest.raises(SettingsError, match=message):
         fabric.muster_configure(config)
 
 
 def test_facts_give_back_the_reading_for_judging_again(tree, node):
-    """The coordinator judges again from what was reported."""
+    """The coordinator can judge again from the reported facts."""
     take_down(tree.plug("mlx5_0"))
     measurement = node(ports=1).measure()
     again = Measurement.model_validate_json(measurement.model_dump_json())

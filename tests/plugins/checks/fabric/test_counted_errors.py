@@ -26,7 +26,7 @@ from muster_plugins.checks.fabric.counters import COUNTERS
     ],
 )
 def test_errors_within_an_hour_are_judged_by_reference(tree, node, name, added, severity):
-    """What a port counts is held against shipped references, and the port is named."""
+    """Shipped references judge the errors of a port, and the finding names the port."""
     tree.plug("mlx5_1")
     port = tree.plug("mlx5_0")
     is_net = COUNTERS[name].folder == "net"
@@ -43,7 +43,7 @@ def test_errors_within_an_hour_are_judged_by_reference(tree, node, name, added, 
 
 @pytest.mark.parametrize("after", [0, 2, 2**31])
 def test_a_counter_that_wraps_or_is_reset_is_no_error(tree, node, after):
-    """No false finding, whatever it starts again from."""
+    """There is no false finding at any new start value."""
     port = tree.plug("mlx5_0")
     watched = node()
     (port / "hw_counters/rnr_nak_retry_err").write_text(f"{2**32 - 1}\n")
@@ -53,7 +53,7 @@ def test_a_counter_that_wraps_or_is_reset_is_no_error(tree, node, after):
 
 
 def test_a_counter_at_its_limit_is_skipped(tree, node):
-    """It counts nothing more, so its silence says nothing; after years of use that is no fault either."""
+    """The counter has stopped, so its value says nothing; after years of use this is no fault."""
     port = tree.plug("mlx5_0")
     (port / "counters/symbol_error").write_text("65535\n")
     finding = node().findings()["fabric.counter_stopped"]
@@ -74,7 +74,7 @@ def test_a_counter_at_its_limit_is_skipped(tree, node):
     ids=["no port counters", "vanished", "negative", "not text", "garbage", "too large", "not a file"],
 )
 def test_a_counter_that_cannot_be_read_is_named(tree, node, content, code, severity):
-    """What a device does not offer is skipped, what is broken is unknown; nothing else is lost by it."""
+    """Unsupported counters are SKIPPED, unreadable ones UNKNOWN; all others are still judged."""
     path = tree.plug("mlx5_0") / "counters/symbol_error"
     path.unlink()
     if content == "folder":

@@ -28,13 +28,13 @@ def counted(*readings: tuple[float, int]) -> int | None:
     ids=["first look", "nothing", "two", "added up", "an hour ago", "partly an hour ago"],
 )
 def test_what_was_added_within_the_hour_counts(readings, expected):
-    """Nothing is extrapolated: two errors in half a minute are two, not 240 an hour."""
+    """Nothing is extrapolated: two errors in half a minute are two an hour, not 240."""
     assert counted(*readings) == expected
 
 
 @pytest.mark.parametrize("after", [0, 3, 2**32 - 5], ids=["reset", "reset and counted", "fell a little"])
 def test_a_counter_that_falls_adds_nothing(after):
-    """It was reset or has wrapped around: what it counted meanwhile cannot be known, and no rate is negative."""
+    """The counter was reset or has wrapped around: its increase in between is unknown, and no rate is negative."""
     assert counted((0, 2**32 - 1), (30, after)) == 0
     assert counted((0, 2**32 - 1), (30, after), (60, after + 4)) == 4
 
@@ -45,7 +45,7 @@ def test_after_a_long_gap_only_the_share_of_an_hour_counts():
 
 
 def test_a_counter_that_was_away_is_compared_with_what_it_said_last():
-    """A file that cannot be read once costs no errors."""
+    """A file that is unreadable once loses no errors."""
     last_hour = LastHour()
     assert last_hour.count({NAME: 1}, 0) == {}
     assert last_hour.count({}, 30) == {}
@@ -53,7 +53,7 @@ def test_a_counter_that_was_away_is_compared_with_what_it_said_last():
 
 
 def test_memory_is_bounded():
-    """What is kept for an hour does not grow with the number of looks."""
+    """The memory for the last hour does not grow with the number of readings."""
     last_hour = LastHour()
     for look in range(20_000):
         last_hour.count({NAME: look}, look * 0.5)

@@ -29,7 +29,7 @@ def watch(*looks: tuple[float, Port]):
     ids=["up", "just down", "down", "up again", "unreadable in between", "never up"],
 )
 def test_how_long_a_port_has_been_down(looks, down_s):
-    """From the first look that saw it down to the last one; what could not be read is neither up nor down."""
+    """The time goes from the first reading that saw it down to the last; an unreadable state is neither up nor down."""
     assert watch(*looks).down_s == down_s
 
 
@@ -51,7 +51,7 @@ def test_how_often_a_port_came_back(looks, times):
 
 
 def test_the_highest_rate_of_an_active_port_is_remembered():
-    """A link that comes back with fewer lanes is compared with what it could do before; a down port has no rate."""
+    """A link that returns with fewer lanes is compared with its earlier rate; a down port has no rate."""
     slow = UP.model_copy(update={"rate_gbitps": 200.0})
     assert watch((0, DOWN)).best_rate_gbitps is None
     assert watch((0, UP), (30, DOWN), (60, slow)).best_rate_gbitps == 400
@@ -70,7 +70,7 @@ def test_ports_that_were_active_are_missed_and_others_forgotten():
 
 
 def test_errors_are_counted_from_the_second_look_on():
-    """A first look has nothing to compare with, and says so with None."""
+    """The first reading has nothing to compare with, so its counts are None."""
     first = UP.model_copy(update={"counters": {"link_downed": 3}})
     second = UP.model_copy(update={"counters": {"link_downed": 4}})
     assert watch((0, first)).counted is None

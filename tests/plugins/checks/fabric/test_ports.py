@@ -7,7 +7,7 @@ from muster_plugins.checks.fabric import sysfs as fabric_sysfs
 
 
 def test_a_port_that_was_active_has_four_minutes_to_come_back(tree, node):
-    """Down is a warning at once, dropped after four minutes, and nothing remains when it is back."""
+    """Down is a warning at once and dropped after four minutes; nothing remains when the port is back."""
     port = tree.plug("mlx5_0")
     tree.plug("mlx5_1")
     watched = node()
@@ -40,7 +40,7 @@ def test_a_port_that_comes_and_goes_three_times_flaps(tree, node):
 
 
 def test_a_port_that_was_never_active_is_named_and_not_judged(tree, node):
-    """Nobody knows whether it is meant to be cabled: no fault, and not taken for good."""
+    """Nobody knows whether the port should be cabled, so it is neither a fault nor healthy."""
     tree.plug("mlx5_0")
     take_down(tree.plug("mlx5_1"))
     assert node().look() == {"fabric.port_not_judged": "SKIPPED"}
@@ -48,7 +48,7 @@ def test_a_port_that_was_never_active_is_named_and_not_judged(tree, node):
 
 @pytest.mark.parametrize("table", [{"ports": 2}, {"devices": {"mlx5_1": 400}}])
 def test_a_demanded_port_that_is_down_is_a_fault_at_once(tree, node, table):
-    """The settings say that it must be active, so the first look already knows."""
+    """The settings require the port, so the first reading reports it."""
     tree.plug("mlx5_0")
     take_down(tree.plug("mlx5_1"))
     finding = node(**table).findings()["fabric.ports_missing"]
@@ -56,7 +56,7 @@ def test_a_demanded_port_that_is_down_is_a_fault_at_once(tree, node, table):
 
 
 def test_more_ports_than_demanded_may_be_idle(tree, node):
-    """Two ports must be active; a third without a cable is none of them."""
+    """Two ports must be active; a third port without a cable is not required."""
     tree.plug("mlx5_0")
     tree.plug("mlx5_1")
     take_down(tree.plug("mlx5_2"))
@@ -64,7 +64,7 @@ def test_more_ports_than_demanded_may_be_idle(tree, node):
 
 
 def test_a_device_that_was_there_is_missed(tree, node):
-    """What was there once since the start has to be there, with the time to come back that a port has that is down.
+    """A device that was present once must stay, and has the same time to return as a port that is down.
 
     Clouds take the device of a virtual machine away for a moment when they serve the host.
     """
@@ -120,7 +120,7 @@ def test_a_virtual_function_may_go(tree, node):
     ],
 )
 def test_rates_are_held_against_what_is_expected(tree, node, table, rate, is_slow):
-    """Of the device if it is named, else of all; without a word from the operator the first look judges nothing."""
+    """A named device has its own rate; without any setting, the first reading judges nothing."""
     tree.plug("mlx5_0", rate=rate)
     assert ("fabric.rate_low" in node(**table).look()) == is_slow
 

@@ -50,14 +50,14 @@ FAILED: Json = {
     ],
 )
 def test_judgement(metrics, facts, expected):
-    """Speed and spread are held against references of their number format; what failed is no evidence."""
+    """References of the number format judge speed and spread; a failed device is no evidence."""
     findings = judge(Measurement(metrics=metrics, facts=FACTS | facts), REFERENCES)
     assert [(each.code, each.severity, each.device, each.action) for each in findings] == expected
     assert {finding.code for finding in findings} <= GEMM.finds.keys()
 
 
 def test_what_fails_again_and_again_is_told_once():
-    """With how often it did."""
+    """One finding has the number of failures."""
     (finding,) = judge(Measurement(facts={**FACTS, "failed": [OUT_OF_MEMORY] * 4}), {})
     assert finding.evidence == {"free_bytes": 1, "times": 4}
 
@@ -74,7 +74,7 @@ def test_what_fails_again_and_again_is_told_once():
     ],
 )
 def test_wrong_parameters_are_refused(params, message):
-    """With what would be right."""
+    """The error says what would be right."""
     with pytest.raises(Refused) as refused:
         valid_params(GEMM, params)
     assert message in str(refused.value)
@@ -102,7 +102,7 @@ def test_mean_median_and_best_of_any_shape_are_told(torch_child):
 
 
 def test_a_fingerprint_depends_on_the_seed_only(torch_child):
-    """Twice the same, whatever ran before; another one for another seed."""
+    """The same seed gives the same fingerprint, whatever ran before; another seed gives another one."""
 
     def fingerprint(seed):
         params = {"device": "cpu", "size": 64, "seed": seed, "warmup_s": 0}
@@ -117,7 +117,7 @@ def test_a_fingerprint_depends_on_the_seed_only(torch_child):
 
 
 def test_every_simulated_device_is_measured_and_says_so(torch_child, simulated_node):
-    """One product for each, on the CPU; nothing of it can be taken for a real GPU's."""
+    """Each device has its own product on the CPU, and everything is marked as simulated."""
     answer = torch_child.ask("gemm", simulated_node(devices=3), params={"size": 64})
     assert len(answer["metrics"]["tflops_fp32"]) == 3
     assert answer["facts"]["simulated"] is True
@@ -132,7 +132,7 @@ def test_one_wrong_element_on_one_device_is_found(torch_child, codes, simulated_
 
 
 def test_a_device_that_is_wrong_once_in_a_while_is_found(torch_child, codes, simulated_node):
-    """Proof products are too few for that, but the bits of the timed products are no longer the same."""
+    """The few proof products miss it, but the bits of the timed products differ."""
     node = simulated_node(devices=2, faults=[{"kind": "corrupt", "device": 1, "every": 7}])
     answer = torch_child.ask("gemm", node, params={"size": 64, "iterations": 20, "warmup_s": 0})
     assert codes(answer) == [("gemm.corrupt", "ERROR", 1)]
@@ -140,7 +140,7 @@ def test_a_device_that_is_wrong_once_in_a_while_is_found(torch_child, codes, sim
 
 
 def test_a_device_that_vanishes_is_named_and_the_others_are_measured(torch_child, codes, simulated_node):
-    """An error of CUDA is no verdict on the hardware, and no reason to lose what the others say."""
+    """An error of CUDA does not judge the hardware, and the results of the other devices are kept."""
     node = simulated_node(devices=3, faults=[{"kind": "lost", "device": 1}])
     answer = torch_child.ask("gemm", node, params={"size": 64})
     assert codes(answer) == [("gemm.device_failed", "UNKNOWN", 1)]
@@ -164,7 +164,7 @@ def test_a_format_that_the_device_lacks_is_named(torch_child, codes):
     assert codes(answer) == [("gemm.unsupported", "SKIPPED", None)]
     assert "tflops_tf32" not in answer["metrics"]
     assert torch_child.ask("gemm", params={"device": "cpu", "dtypes": ["tf32"]}) == {
-        "skipped": "no device here has tf32"
+        "skipped": "no device here supports tf32"
     }
 
 
@@ -175,10 +175,10 @@ def test_no_gpu_where_none_is_expected_is_skipped(torch_child):
 
 @pytest.mark.parametrize("check", ["gemm", "memory", "training"])
 def test_gpus_that_cannot_be_asked_are_unknown(torch_child, check):
-    """Where CUDA finds no device, this is no evidence that all that are expected are gone."""
+    """If CUDA finds no device, this is no evidence that all expected devices are gone."""
     (finding,) = torch_child.ask(check, {"expected_gpus": 8})["findings"]
     assert (finding["code"], finding["severity"]) == (f"{check}.not_asked", "UNKNOWN")
-    assert finding["summary"] == "no GPU could be asked, 8 expected; the check nvml says why"
+    assert finding["summary"] == "no GPU could be queried, 8 expected; the check nvml says why"
 
 
 def test_a_missing_device_does_not_keep_the_others_from_being_measured(torch_child, codes, simulated_node):

@@ -32,11 +32,11 @@ def test_wrong_products_convict_their_device(metrics, convicted):
 
 
 def test_a_convict_is_told_with_all_its_counts():
-    """What was wrong, in which number format, and how often."""
+    """The finding has the kind, the number format and the number of wrong products."""
     metrics: dict[str, Metric] = {"wrong_products_bf16": [2.0], "changed_products_fp32": [9.0]}
     (finding,) = corrupt(Measurement(metrics=metrics, facts={"devices": [0]}), DTYPES)
     assert finding.evidence == {"wrong_products_bf16": 2.0, "changed_products_fp32": 9.0}
-    assert finding.summary == ("9 products in fp32 have other bits than the first, 2 products in bf16 have wrong sums")
+    assert finding.summary == ("9 products in fp32 differ in bits from the first, 2 products in bf16 have wrong sums")
 
 
 @cases(
@@ -52,7 +52,7 @@ def test_a_convict_is_told_with_all_its_counts():
     ],
 )
 def test_devices_of_one_model_must_come_to_the_same_bits(bits, models, convicted, expected):
-    """The majority of a model is right; without one nobody is convicted, and who is convicted has no say."""
+    """The majority of a model is right; without one no device is convicted, and convicted devices do not count."""
     facts: Json = {"devices": [0, 1, 2], "models": [*models], "fingerprints": {PRODUCT: bits}}
     findings = deviating(Measurement(facts=facts), convicted)
     assert [(each.code, each.severity, each.device, each.action) for each in findings] == expected
@@ -60,7 +60,7 @@ def test_devices_of_one_model_must_come_to_the_same_bits(bits, models, convicted
 
 
 def test_both_suspects_are_named():
-    """Of two devices that disagree nobody can tell which one is wrong."""
+    """If two devices disagree, either may be wrong."""
     facts: Json = {"devices": [2, 5], "models": ["X", "X"], "fingerprints": {PRODUCT: ["a", "b"]}}
     (finding,) = deviating(Measurement(facts=facts), set())
     assert finding.evidence == {PRODUCT: {"model": "X", "bits": {"2": "a", "5": "b"}}}

@@ -14,7 +14,7 @@ from muster.errors import SettingsError
 from muster.references import applicable, shipped
 from muster_plugins.checks.host import check as host
 from muster_plugins.checks.host.check import judge, measure
-from muster_plugins.checks.host.look import CannotTell, Look, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
 from muster_plugins.shared.no_params import NoParams
 
 
@@ -40,12 +40,12 @@ def raising(error: Exception) -> Look:
 
 
 def test_a_look_that_fails_does_not_keep_the_others_from_looking():
-    """What was seen stands, what cannot be told is unknown, what is not here is skipped; all by name."""
+    """Results of other looks stand, unknown ones are UNKNOWN, and absent ones SKIPPED; all by name."""
     looks: Mapping[str, Look] = {
         "disk": lambda context: Measurement(metrics={"zombies": 1.0}, facts={"memlock_bytes": 5}),
-        "clock": raising(CannotTell("adjtimex: Operation not permitted")),
+        "clock": raising(CannotDetermine("adjtimex: Operation not permitted")),
         "sensor": raising(OSError(5, "Input/output error")),
-        "governor": raising(NotHere("a virtual machine")),
+        "governor": raising(NotApplicable("a virtual machine")),
     }
     measurement = measure(looks, NoParams(), here())
     assert measurement.metrics == {"zombies": 1.0}
@@ -59,18 +59,18 @@ def test_a_look_that_fails_does_not_keep_the_others_from_looking():
         "clock (adjtimex: Operation not permitted)",
         "sensor ([Errno 5] Input/output error)",
     ]
-    assert skipped.summary == "not looked at: governor (a virtual machine)"
+    assert skipped.summary == "not examined: governor (a virtual machine)"
 
 
 def test_the_machine_that_runs_a_simulated_node_is_not_looked_at():
-    """It is none of the fleet."""
+    """The host of a simulated node is not part of the fleet."""
     device = Device(index=0, uuid="GPU-0", model="simulated", simulated=True)
     with pytest.raises(Skip, match="simulated"):
         check_of().measure(NoParams(), here(device))
 
 
 def test_this_machine_can_be_looked_at_twice():
-    """Every look works on a real /proc and /sys: nothing is unknown, and the facts can be judged again."""
+    """Every look works on a real /proc and /sys: nothing is UNKNOWN, and the facts can be judged again."""
     check = check_of()
     for _ in range(2):
         measurement = check.measure(NoParams(), here())
@@ -82,12 +82,12 @@ def test_this_machine_can_be_looked_at_twice():
 
 
 def test_every_judged_metric_has_a_reference():
-    """What is promised to be judged can be."""
+    """Every metric that the check lists as judged has a reference."""
     assert set(check_of().judged) == set(applicable(shipped(), "host", {}))
 
 
 def test_a_host_of_which_nothing_can_be_read_is_unknown(tmp_path):
-    """Every look says for itself that it cannot see; none takes that for health."""
+    """Every look reports that it cannot read, and none counts that as healthy."""
     check = check_of(
         proc=str(tmp_path),
         sys=str(tmp_path),
@@ -111,7 +111,7 @@ def test_a_host_of_which_nothing_can_be_read_is_unknown(tmp_path):
 
 @pytest.mark.usefixtures("live")
 def test_an_agent_that_is_not_root_can_look():
-    """Nothing that it needs is root's."""
+    """No look needs a file that only root can read."""
     script = (
         "import os\n"
         "from types import SimpleNamespace\n"

@@ -4,7 +4,7 @@ import pytest
 from tests.plugins.checks.host.looking import GPUS, NONE, here, judged, write
 
 from muster_plugins.checks.host import kernel as host_kernel
-from muster_plugins.checks.host.look import CannotTell, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable
 
 
 @pytest.mark.parametrize(
@@ -25,17 +25,17 @@ def test_file_handles(tmp_path, text, expected):
 def test_file_handles_that_cannot_be_told(tmp_path, text):
     """A file that says something else is no number."""
     write(tmp_path / "sys/fs/file-nr", text)
-    with pytest.raises(CannotTell):
+    with pytest.raises(CannotDetermine):
         host_kernel.file_handles(tmp_path, NONE)
 
 
 def test_the_governor_of_every_cpu_is_looked_at_where_gpus_are(tmp_path):
     """One CPU of another governor is found; a machine without frequency drivers has none."""
-    with pytest.raises(NotHere, match="no CPU frequency driver"):
+    with pytest.raises(NotApplicable, match="no CPU frequency driver"):
         host_kernel.governors(tmp_path, "performance", GPUS)
     for cpu, governor in enumerate(["performance", "performance", "powersave"]):
         write(tmp_path / f"devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", governor + "\n")
-    with pytest.raises(NotHere, match="no GPU"):
+    with pytest.raises(NotApplicable, match="no GPU"):
         host_kernel.governors(tmp_path, "performance", NONE)
     measurement = host_kernel.governors(tmp_path, "performance", GPUS)
     assert measurement.facts["governors"] == {"performance": 2, "powersave": 1}
@@ -70,7 +70,7 @@ def test_a_gpu_on_the_bus_is_a_gpu(tmp_path):
     """Also when the driver, and with it the inventory, knows nothing of it."""
     (tmp_path / "module").mkdir()
     write(tmp_path / "bus/pci/devices/0000:3b:00.0/vendor", "0x10de\n")
-    with pytest.raises(NotHere):
+    with pytest.raises(NotApplicable):
         host_kernel.modules(tmp_path, None, NONE)
     write(tmp_path / "bus/pci/devices/0000:3b:00.0/class", "0x030200\n")
     assert host_kernel.modules(tmp_path, None, NONE).facts == {"modules_missing": ["nvidia"]}
@@ -78,12 +78,12 @@ def test_a_gpu_on_the_bus_is_a_gpu(tmp_path):
 
 def test_modules_cannot_be_told_without_their_folder(tmp_path):
     """A sysfs that is not there shows no module, and says nothing of any."""
-    with pytest.raises(CannotTell):
+    with pytest.raises(CannotDetermine):
         host_kernel.modules(tmp_path, None, here(expected_gpus=8))
 
 
 def test_a_driver_that_shows_devices_is_loaded(tmp_path):
     """Whatever it is called, as in a sandbox or below Windows."""
     (tmp_path / "module").mkdir()
-    with pytest.raises(NotHere, match="the driver answers"):
+    with pytest.raises(NotApplicable, match="the driver answers"):
         host_kernel.modules(tmp_path, None, GPUS)

@@ -9,7 +9,7 @@ from tests.plugins.checks.host.looking import GPUS, NONE, judged, write
 
 from muster import Measurement
 from muster_plugins.checks.host import memory as host_memory
-from muster_plugins.checks.host.look import CannotTell, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable
 
 
 @pytest.mark.parametrize(
@@ -32,18 +32,18 @@ def test_available_memory(tmp_path, total, available, expected):
 def test_memory_that_cannot_be_told(tmp_path, text):
     """Says so instead of a number."""
     write(tmp_path / "meminfo", text)
-    with pytest.raises(CannotTell):
+    with pytest.raises(CannotDetermine):
         host_memory.available(tmp_path, NONE)
 
 
 def test_shared_memory_is_of_interest_where_gpus_are(tmp_path):
     """NCCL's processes share memory there."""
-    with pytest.raises(NotHere):
+    with pytest.raises(NotApplicable):
         host_memory.shared(Path("/dev/shm"), tmp_path, NONE)
     real = os.statvfs("/dev/shm")
     measurement = host_memory.shared(Path("/dev/shm"), tmp_path, GPUS)
     assert measurement.metrics == {"shm_bytes": real.f_blocks * real.f_frsize}
-    with pytest.raises(CannotTell):
+    with pytest.raises(CannotDetermine):
         host_memory.shared(tmp_path / "none", tmp_path, GPUS)
 
 
@@ -60,10 +60,10 @@ def test_judgement_of_shared_memory(size, expected):
 def test_locked_memory_must_be_unlimited_for_rdma(tmp_path, monkeypatch, limit, told, expected):
     """Only where RDMA devices are, and GPUs whose memory they send."""
     monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, limit))
-    with pytest.raises(NotHere, match="no RDMA device"):
+    with pytest.raises(NotApplicable, match="no RDMA device"):
         host_memory.lockable(tmp_path, GPUS)
     (tmp_path / "class/infiniband/mlx5_0").mkdir(parents=True)
-    with pytest.raises(NotHere, match="no GPU"):
+    with pytest.raises(NotApplicable, match="no GPU"):
         host_memory.lockable(tmp_path, NONE)
     measurement = host_memory.lockable(tmp_path, GPUS)
     assert measurement.facts == {"memlock_bytes": told}

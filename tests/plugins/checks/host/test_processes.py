@@ -7,7 +7,7 @@ from tests.plugins.checks.host.looking import NONE, judged, write
 
 from muster import Measurement
 from muster_plugins.checks.host import processes as host_processes
-from muster_plugins.checks.host.look import CannotTell
+from muster_plugins.checks.host.look import CannotDetermine
 from muster_plugins.checks.host.processes import DRIVER_NAMES, Processes, ProcessesReading
 
 
@@ -34,7 +34,7 @@ def procfs(tmp_path):
 
 
 def test_a_driver_thread_in_the_kernel_at_two_looks_is_stuck(procfs):
-    """One look is not enough, and a thread that ran in between is none."""
+    """One look is not enough, and a thread that ran in between is not stuck."""
     look = Processes(procfs.root, DRIVER_NAMES)
     procfs.add(50, "nv_queue", "D")
     procfs.add(51, "nvidia-smi", "D")
@@ -62,7 +62,7 @@ def test_a_driver_thread_in_the_kernel_at_two_looks_is_stuck(procfs):
     ],
 )
 def test_a_job_that_waits_for_the_driver_is_stuck(procfs, wchan, device, is_stuck):
-    """By the function that it waits in, or by the device that it holds; one that waits for a disk is not ours."""
+    """The function in which it waits, or the device that it holds, shows it; waiting for a disk does not count."""
     entry = procfs.add(60, "python", "D")
     if wchan:
         write(entry / "wchan", wchan)
@@ -75,7 +75,7 @@ def test_a_job_that_waits_for_the_driver_is_stuck(procfs, wchan, device, is_stuc
 
 
 def test_a_killed_job_with_a_thread_in_the_kernel_is_stuck(procfs):
-    """It cannot die: a zombie to those who look at processes only."""
+    """The process cannot end, although its main thread is a zombie."""
     entry = procfs.add(70, "python", "Z")
     write(entry / "task/70/status", "Name:\tpython\nState:\tZ (zombie)\n")
     thread = write(entry / "task/71/status", "Name:\tpython\nState:\tD (disk sleep)\n")
@@ -87,7 +87,7 @@ def test_a_killed_job_with_a_thread_in_the_kernel_is_stuck(procfs):
 
 
 def test_zombies_of_the_driver_are_named_and_others_counted(procfs):
-    """A zombie of a shell is nothing; many are a warning."""
+    """One zombie of a shell is no finding; many are a warning."""
     procfs.add(80, "nvidia-imex", "Z")
     procfs.add(81, "sh", "Z")
     look = Processes(procfs.root, DRIVER_NAMES)
@@ -106,6 +106,6 @@ def test_processes_that_vanish_or_make_no_sense_are_left_out(procfs):
 
 
 def test_hidden_processes_cannot_be_judged(tmp_path):
-    """With hidepid, a user sees nobody else's: nothing found says nothing."""
-    with pytest.raises(CannotTell, match="1/status"):
+    """With hidepid, a user sees no processes of others, so finding none says nothing."""
+    with pytest.raises(CannotDetermine, match="1/status"):
         Processes(tmp_path, DRIVER_NAMES)(NONE)

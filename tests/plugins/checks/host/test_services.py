@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.checks.host.looking import GPUS, NONE, judged, write
 
 from muster_plugins.checks.host import services as host_services
-from muster_plugins.checks.host.look import CannotTell, NotHere
+from muster_plugins.checks.host.look import CannotDetermine, NotApplicable
 
 SHOW = """\
 LoadState={fm_load}
@@ -62,7 +62,7 @@ def test_services(tmp_path, systemctl, *, load, active, enabled, wanted, expecte
 
 
 def test_fabric_manager_has_nothing_to_do_without_nvswitches(tmp_path, systemctl):
-    """An image for many kinds of machine starts it everywhere; what the settings name is asked for all the same."""
+    """An image for many machine types starts it everywhere; services in the settings are still required."""
     program = systemctl("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n")
     bare = tmp_path / "bare"
     assert judged(host_services, host_services.units(program, [], bare, GPUS)) == {}
@@ -70,31 +70,31 @@ def test_fabric_manager_has_nothing_to_do_without_nvswitches(tmp_path, systemctl
 
 
 def test_a_container_without_systemd_is_none_of_its_machines(tmp_path, systemctl):
-    """The program may be installed in it. What the settings name cannot be told then."""
+    """The program may be installed in the container. The state of required services is then unknown."""
     program = systemctl("")
     said = "System has not been booted with systemd as init system (PID 1). Can't operate."
     program.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 1\n')
-    with pytest.raises(NotHere, match="not been booted"):
+    with pytest.raises(NotApplicable, match="not been booted"):
         host_services.units(program, [], tmp_path, GPUS)
-    with pytest.raises(CannotTell, match="not been booted"):
+    with pytest.raises(CannotDetermine, match="not been booted"):
         host_services.units(program, ["chronyd.service"], tmp_path, GPUS)
 
 
 def test_services_are_looked_at_where_gpus_are_or_the_settings_name_them(tmp_path, systemctl):
     """And where systemd is; a container without it is no fault, unless something is expected of it."""
     program = systemctl(SHOW)
-    with pytest.raises(NotHere, match="no GPU"):
+    with pytest.raises(NotApplicable, match="no GPU"):
         host_services.units(program, [], tmp_path, NONE)
-    with pytest.raises(NotHere, match="not installed"):
+    with pytest.raises(NotApplicable, match="not installed"):
         host_services.units(tmp_path / "none", [], tmp_path, GPUS)
-    with pytest.raises(CannotTell, match="not installed"):
+    with pytest.raises(CannotDetermine, match="not installed"):
         host_services.units(tmp_path / "none", ["chronyd.service"], tmp_path, NONE)
 
 
 @pytest.mark.parametrize(("output", "exit_code"), [("", 0), ("garbage\n", 0), ("a=b\n", 0), (SHOW, 1)])
 def test_services_that_cannot_be_told(tmp_path, systemctl, output, exit_code):
     """No bus, another program of the name, half an answer."""
-    with pytest.raises(CannotTell, match="of 2 units"):
+    with pytest.raises(CannotDetermine, match="of 2 units"):
         host_services.units(systemctl(output, exit_code), [], tmp_path, GPUS)
 
 
@@ -103,7 +103,7 @@ def test_a_systemctl_that_hangs_is_ended(tmp_path, systemctl, monkeypatch):
     monkeypatch.setattr(host_services, "ANSWER_S", 0.2)
     program = systemctl(SHOW)
     program.write_text("#!/bin/sh\nsleep 600\n")
-    with pytest.raises(CannotTell, match=r"not done within 0\.2 s"):
+    with pytest.raises(CannotDetermine, match=r"did not finish within 0\.2 s"):
         host_services.units(program, [], tmp_path, GPUS)
 
 
@@ -134,10 +134,10 @@ def test_a_runtime_that_is_gone_is_found(runtime):
 
 @pytest.mark.usefixtures("live")
 def test_a_runtime_that_is_named_must_be_there(tmp_path):
-    """One that is not named may be missing, and so may all."""
+    """A runtime that the settings do not name may be missing, and so may all of them."""
     path = tmp_path / "containerd.sock"
     assert judged(host_services, host_services.runtimes([path], [], NONE)) == {"host.runtime_down": "ERROR"}
-    with pytest.raises(NotHere):
+    with pytest.raises(NotApplicable):
         host_services.runtimes([], [path], NONE)
 
 

@@ -93,7 +93,7 @@ def test_an_event_is_found_with_all_that_is_known_of_it(node):
 
 
 def test_a_device_that_is_not_known_is_told_by_its_address(node):
-    """A switch or a network adapter is no GPU."""
+    """A switch or a network adapter is named by its address, because it is no GPU."""
     node.says(ECC)
     (finding,) = node.found()
     assert (finding.device, finding.evidence["address"]) == (None, "0000:66:00.0")
@@ -101,7 +101,7 @@ def test_a_device_that_is_not_known_is_told_by_its_address(node):
 
 
 def test_a_time_that_cannot_be_is_taken_for_now(node):
-    """Whatever stands in a line, it is a finding and no traceback."""
+    """A line with an impossible time is a finding and causes no error."""
     with node.kmsg.open("a", encoding="utf-8") as log:
         log.write(f"3,2,{'9' * 20},-;{ECC}\n")
     (finding,) = node.found(GPU)
@@ -109,13 +109,13 @@ def test_a_time_that_cannot_be_is_taken_for_now(node):
 
 
 def test_teardown_convicts_nobody(node):
-    """What a job leaves behind when it is stopped is the application's."""
+    """Events that a stopped job causes belong to the application."""
     node.says(*[APPLICATION] * 20, APPLICATION.replace("45", "43"))
     assert node.codes(GPU) == [("kernel_log.xid", "INFO", 3)] * 2
 
 
 def test_a_finding_stands_through_quiet_looks_and_restarts(node):
-    """Nothing is lost and nothing counted twice."""
+    """No event is lost and none is counted twice."""
     node.says(LOST_GPU)
     node.found(GPU)
     node.start()
@@ -139,7 +139,7 @@ def test_a_reboot_ends_everything(node):
 
 
 def test_an_operator_can_clear_what_was_found(node):
-    """It takes back what happened until then, for good."""
+    """The command clears all events up to then, permanently."""
     node.says(LOST_GPU)
     assert node.codes(GPU) == [("kernel_log.xid", "ERROR", 3)]
     node.check.clear()
@@ -157,7 +157,7 @@ def test_an_operator_cannot_clear_where_no_agent_keeps_its_events(node):
 
 
 def test_lines_that_were_lost_or_are_garbage_are_found(node):
-    """Each with a count, and what stands between them is recognised."""
+    """Each problem has a count, and the lines between are still recognised."""
     node.found()
     node.says(ECC, lost=5)
     with node.kmsg.open("ab") as log:
@@ -170,7 +170,7 @@ def test_lines_that_were_lost_or_are_garbage_are_found(node):
 
 
 def test_corrected_errors_weigh_by_their_rate(node):
-    """A few are noted; more than the reference allows are a warning that says so."""
+    """A few corrected errors are noted; more than the reference allows are a warning that says so."""
     node.says(*[CORRECTED] * 10)
     (finding,) = node.found(GPU)
     assert (finding.code, finding.severity, finding.action) == ("kernel_log.pcie_corrected", "INFO", "NONE")
@@ -190,7 +190,7 @@ def test_a_flood_costs_one_finding(node):
 
 
 def test_what_cannot_be_kept_is_told(node):
-    """The check goes on without."""
+    """The finding says why, and the check continues."""
     node.says(ECC)
     node.data_dir.rmdir()
     assert node.codes(GPU) == [("kernel_log.xid", "ERROR", 3), ("kernel_log.not_kept", "INFO", None)]
@@ -200,7 +200,7 @@ def test_what_cannot_be_kept_is_told(node):
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"boot_id": 1}', "\x00" * 100])
 def test_a_file_of_what_stands_that_cannot_be_used_is_begun_anew(node, content):
-    """The log itself still has what was in it."""
+    """The log itself still has the events."""
     (node.data_dir / "kernel_log.json").write_text(content)
     node.says(ECC)
     assert node.codes(GPU) == [("kernel_log.xid", "ERROR", 3)]
@@ -225,7 +225,7 @@ def journal(node, *texts):
 
 @pytest.mark.usefixtures("live")
 def test_the_journal_stands_in_for_the_log(node_with_journal):
-    """It is asked for the kernel's lines since the last one that was read, and what it repeats does not count."""
+    """The journal is read from the last line that was read, and repeated lines do not count."""
     node = node_with_journal
     journal(node, ECC)
     assert node.codes(GPU) == [("kernel_log.xid", "ERROR", 3)]
@@ -244,7 +244,7 @@ def test_the_journal_stands_in_for_the_log(node_with_journal):
 @pytest.mark.usefixtures("live")
 @pytest.mark.parametrize("script", [None, "exit 0", "echo no journal files were opened >&2; exit 1"])
 def test_no_log_at_all_is_not_known_to_be_healthy(node_with_journal, script):
-    """Where there are GPUs that is a finding, with both reasons; where there are none it is no matter."""
+    """With GPUs, this is a finding with both reasons; without GPUs, the check is skipped."""
     program = node_with_journal.directory / "journalctl"
     program.write_text(f"#!/bin/sh\n{script}\n") if script else program.unlink()
     (finding,) = node_with_journal.found(GPU)
@@ -257,7 +257,7 @@ def test_no_log_at_all_is_not_known_to_be_healthy(node_with_journal, script):
 
 
 def test_simulated_devices_have_no_log(node):
-    """The log is that of the machine beneath."""
+    """The log belongs to the host of the simulated node."""
     with pytest.raises(Skip):
         node.found(GPU.model_copy(update={"simulated": True}))
 

@@ -26,7 +26,7 @@ def test_each_look_goes_on_where_the_last_one_ended(tmp_path):
 
 
 def test_a_log_that_ends_cannot_be_waited_for(tmp_path):
-    """Its end would be told again and again."""
+    """Otherwise the end would be reported again and again."""
     os.mkfifo(tmp_path / "kmsg")
     source = Kmsg(tmp_path / "kmsg")
     assert texts(source) == []
@@ -50,7 +50,7 @@ def test_lines_overwritten_while_they_are_read_are_passed_over(tmp_path, monkeyp
 
 
 def test_a_line_without_end_is_not_kept(tmp_path):
-    """Whatever fills a file with bytes, the memory stays bounded."""
+    """The memory stays bounded for any content of the file."""
     (tmp_path / "kmsg").write_bytes(b"x" * 1_000_000 + b"\n" + LINES)
     found = texts(Kmsg(tmp_path / "kmsg"))
     assert (set(found[:-2]), found[-2:]) == ({None}, ["one", "two"])

@@ -66,7 +66,7 @@ def test_what_stood_before_is_not_touched():
 
 @pytest.mark.parametrize(("text", "stands_s"), [(LOST_GPU, 1000), (APPLICATION, 100), (CORRECTED, 3600)])
 def test_a_quiet_log_heals_nothing_for_a_while(text, stands_s):
-    """An error stands longest; a rate needs its whole period."""
+    """An error stands longest, and a rate needs its whole period."""
     standing = after(records(text))
     assert len(after([], standing, now_s=10.0 + stands_s).entries) == 1
     assert after([], standing, now_s=10.1 + stands_s).entries == []
@@ -78,7 +78,7 @@ def test_old_events_do_not_stand_when_they_are_read_first():
 
 
 def test_a_reset_ends_what_asked_for_it():
-    """Other devices, and what a reset does not heal, stand."""
+    """Events of other devices stand, and so do events that a reset does not clear."""
     elsewhere = ECC.replace("66", "67")
     standing = after(records(LOST_GPU, ECC, elsewhere, NEW_ACTION, NO_ACTION))
     assert [entry.sample for entry in standing.entries] == [LOST_GPU, elsewhere]
@@ -101,7 +101,7 @@ def test_lines_that_are_no_records_are_counted():
 
 
 def test_what_an_operator_has_cleared_does_not_stand():
-    """What happens later does, and is counted from one again."""
+    """Later events stand and are counted from one again."""
     standing = after(records(ECC, ECC))
     assert after([], standing, forgiven_s=15.0).entries == []
     assert counts(after(records(ECC, seq=3, at_s=16.0), standing, forgiven_s=15.0)) == {("xid", 48): 1}
@@ -109,7 +109,7 @@ def test_what_an_operator_has_cleared_does_not_stand():
 
 
 def test_the_number_of_kinds_is_bounded():
-    """Errors stay, of the others those that were seen last; that some were dropped is told."""
+    """Errors are kept, and then the latest other events; a finding reports the dropped ones."""
     many = [CORRECTED.replace("66:00", f"{number // 256:02x}:{number % 256:02x}") for number in range(10 * MOST_KINDS)]
     standing = after(records(ECC, *many), now_s=700.0)
     assert len(standing.entries) <= MOST_KINDS + 1

@@ -65,7 +65,7 @@ TWO_SLOW_DEVICES: Matrix = [[None, 100.0], [100.0, None]]
     ],
 )
 def test_judgement(metrics, facts, expected):
-    """Mismatches convict, references judge speeds, and somebody else's use of a device is no fault."""
+    """Mismatches convict a device, references judge speeds, and memory that another program holds is no fault."""
     findings = judge(Measurement(metrics=metrics, facts=FACTS | facts), REFERENCES)
     assert [(each.code, each.severity, each.device, each.action) for each in findings] == expected
     assert {finding.code for finding in findings} <= MEMORY.finds.keys()
@@ -82,7 +82,7 @@ def test_judgement(metrics, facts, expected):
     ],
 )
 def test_a_slow_link_is_told_from_a_slow_device(matrix, expected):
-    """A device is named when it is slow with most others; else the pairs are, in one finding."""
+    """A device that is slow with most others is named; otherwise one finding names the pairs."""
     facts: Json = {**FACTS, "devices": [*range(len(matrix))], "peer_matrix_gbps": matrix}
     measurement = Measurement(metrics={"peer_gbps": of_each(matrix)}, facts=facts)
     findings = judge(measurement, REFERENCES)
@@ -136,7 +136,7 @@ def test_only_what_is_asked_for_is_measured(torch_child, codes):
 
 
 def test_memory_that_forgets_is_found_with_its_address(torch_child, codes, simulated_node):
-    """Only the faulty device is named; what was written and what came back is told of a few mismatches."""
+    """Only the faulty device is named, with written and read values of a few mismatches."""
     node = simulated_node(devices=2, faults=[{"kind": "corrupt", "device": 1}])
     answer = torch_child.ask("memory", node, params={"parts": ["pattern"], "rounds": 3})
     assert codes(answer) == [("memory.corrupt", "ERROR", 1)]
@@ -151,7 +151,7 @@ def test_memory_that_forgets_is_found_with_its_address(torch_child, codes, simul
 
 @pytest.mark.parametrize("pattern", ["walking_ones", "walking_zeros", "address", "random"])
 def test_each_pattern_finds_a_mismatch(torch_child, codes, simulated_node, pattern):
-    """None of them hides what another one shows."""
+    """Each pattern reports its own mismatches."""
     node = simulated_node(faults=[{"kind": "corrupt"}])
     answer = torch_child.ask("memory", node, params={"parts": ["pattern"], "patterns": [pattern]})
     assert codes(answer) == [("memory.corrupt", "ERROR", 0)]
@@ -181,7 +181,7 @@ def test_buffers_that_do_not_fit_are_no_fault_of_the_device(torch_child, codes):
 
 
 def test_host_memory_next_to_the_device_is_used_where_sysfs_tells(torch_child, simulated_node, tmp_path):
-    """Else the figures are no proof of anything, and the fact says so."""
+    """Otherwise the figures prove nothing, and a fact says so."""
     device = tmp_path / "0000:10:00.0"
     device.mkdir()
     (device / "local_cpulist").write_text(f"{min(os.sched_getaffinity(0))}\n", encoding="ascii")

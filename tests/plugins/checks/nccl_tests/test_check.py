@@ -126,7 +126,7 @@ def test_the_program_is_asked_for_what_the_parameters_say(node, installed, tmp_p
 
 
 def test_the_report_of_new_versions_is_read_without_its_environment(node, installed):
-    """Which holds whatever secrets the agent has."""
+    """The environment may hold the agent's secrets."""
     script = f'while [ "$1" != -J ]; do shift; done; {said("all_reduce_2.17.json")} > "$2"'
     measurement = measure(installed(script, json_report=True), None, PARAMS, node())
     assert measurement.metrics["busbw_gbps"] == 472.13
@@ -135,7 +135,7 @@ def test_the_report_of_new_versions_is_read_without_its_environment(node, instal
 
 
 def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, installed):
-    """The program is run with the values, and its log is compared with what the profile expects."""
+    """The program runs with the profile's values, and its log is compared with the expected transport."""
     line = "h:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via $VIA"
     script = (
         f'test "$NCCL_ALGO" = Ring && echo "{line}" > "${{NCCL_DEBUG_FILE%%%h*}}h.1.log"; {said("all_reduce_2.17.txt")}'
@@ -165,13 +165,13 @@ def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, insta
     ],
 )
 def test_what_goes_wrong_has_a_name(node, installed, script, expected):
-    """Only wrong elements are evidence; a program that breaks says nothing about the hardware."""
+    """Only wrong elements are evidence; a failed program says nothing about the hardware."""
     assert codes(measure(installed(script), None, PARAMS, node())) == expected
 
 
 @pytest.mark.parametrize("script", ["exit 1", "true", 'while [ "$1" != -J ]; do shift; done; echo garbage > "$2"'])
 def test_a_report_that_is_none_has_a_name(node, installed, script):
-    """A version that does not know `-J`, or a file that holds something else."""
+    """Examples are a version without `-J`, and a file with other content."""
     ((code, severity),) = codes(measure(installed(script, json_report=True), None, PARAMS, node()))
     assert code in ("nccl_tests.failed", "nccl_tests.unreadable")
     assert severity == "UNKNOWN"
@@ -184,20 +184,20 @@ def test_a_program_that_hangs_is_stopped(node, installed):
 
 
 def test_a_program_that_cannot_be_started_has_a_name(node, installed):
-    """It is there, and no program."""
+    """The file exists but is not a program."""
     settings = installed("")
     (settings.directory / "all_reduce_perf").write_bytes(b"\x7fELF garbage")
     assert codes(measure(settings, None, PARAMS, node())) == [("nccl_tests.not_started", "UNKNOWN")]
 
 
 def test_missing_gpus_are_named_and_nothing_is_measured(node, installed):
-    """A ring of seven is not what the floors are for."""
+    """The references do not apply to a ring of seven GPUs."""
     measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node(7, expected=8))
     assert (codes(measurement), measurement.metrics) == ([("nccl_tests.devices_missing", "ERROR")], {})
 
 
 def test_gpus_that_nobody_could_ask_are_unknown(node, installed):
-    """Without an inventory nothing says that all eight are gone."""
+    """Without an inventory, nothing shows that all eight GPUs are gone."""
     measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node(0, expected=8))
     assert (codes(measurement), measurement.metrics) == ([("nccl_tests.not_asked", "UNKNOWN")], {})
 

@@ -93,7 +93,7 @@ def test_what_the_driver_says_is_found(stubbed_node, load_driver, codes):
 
 
 def test_a_lost_device_is_named_from_the_inventory(stubbed_node):
-    """It cannot say its address any more, so what was known of it stands in the facts."""
+    """The device cannot report its address, so the facts have the inventory's data about it."""
     known = stubbed_node.ask("inventory")["devices"]
     stubbed_node.state(devices=2, lost=1)
     answer = stubbed_node.ask("nvml", devices=known)
@@ -124,7 +124,7 @@ def test_the_health_of_the_fabric_is_read_bit_by_bit(stubbed_node):
 
 
 def test_states_that_are_no_fault_stand_in_the_facts(stubbed_node, codes):
-    """MIG mode, processes, links and the fabric, for whoever looks."""
+    """MIG mode, processes, links and the fabric are in the facts."""
     stubbed_node.state(devices=1, mig_0=1, process_0=4711)
     answer = stubbed_node.ask("nvml")
     assert codes(answer) == []
@@ -138,11 +138,12 @@ def test_a_device_that_the_inventory_does_not_know_is_named(stubbed_node):
     stubbed_node.state(devices=2, uuid_1="GPU-new")
     (finding,) = stubbed_node.ask("nvml", devices=known)["findings"]
     assert (finding["code"], finding["severity"], finding["device"]) == ("nvml.device_changed", "WARNING", 1)
-    assert finding["summary"] == "GPU-new stands where the inventory knew GPU-stub-1 (NVIDIA H100 80GB HBM3)"
+    before = "GPU-stub-1 (NVIDIA H100 80GB HBM3)"
+    assert finding["summary"] == f"the GPU is GPU-new; the inventory has {before} at this index"
 
 
 def test_xids_stand_for_their_window(stubbed_node, codes):
-    """Quiet looks do not make a broken GPU healthy; what an application did is forgotten after a while."""
+    """Readings without XIDs do not clear a broken GPU; an application's XID ends after a while."""
     assert codes(stubbed_node.ask("nvml")) == []
     stubbed_node.state(devices=2, xids="1:79,0:13,1:79")
     both = [("nvml.xid", "INFO", 0), ("nvml.xid", "ERROR", 1)]
@@ -155,7 +156,7 @@ def test_xids_stand_for_their_window(stubbed_node, codes):
 
 
 def test_a_fatal_xid_stands_until_the_driver_is_loaded_anew(stubbed_node, codes):
-    """Nothing else heals what it tells of."""
+    """Nothing else repairs the fault that it reports."""
     stubbed_node.ask("nvml")
     stubbed_node.state(devices=2, xids="1:79")
     assert codes(stubbed_node.ask("nvml")) == [("nvml.xid", "ERROR", 1)]
@@ -167,7 +168,7 @@ def test_a_fatal_xid_stands_until_the_driver_is_loaded_anew(stubbed_node, codes)
 
 @pytest.mark.parametrize("gone", [{"devices": 2, "lost": 1}, {"devices": 1}])
 def test_an_xid_of_a_device_that_is_gone_still_counts(stubbed_node, codes, gone):
-    """A GPU that fell off the bus tells its XID, but not its index; whether or not the driver still counts it."""
+    """A GPU that fell off the bus sends its XID without an index, whether or not the driver still counts it."""
     known = stubbed_node.ask("inventory")["devices"]
     stubbed_node.ask("nvml")
     stubbed_node.state(**gone, xids="1:79")
@@ -177,7 +178,7 @@ def test_an_xid_of_a_device_that_is_gone_still_counts(stubbed_node, codes, gone)
 
 
 def test_a_driver_that_goes_and_comes_back_is_read_again(stubbed_node, codes):
-    """The session that an unloaded driver ends is begun anew by the next reading."""
+    """The next reading opens a new session after the driver was unloaded."""
     stubbed_node.plug("0000:10:00.0", "0000:11:00.0")
     assert codes(stubbed_node.ask("nvml", expected_gpus=2)) == []
     stubbed_node.state(devices=2, broken=9)
@@ -202,7 +203,7 @@ def test_a_device_fewer_than_at_start_is_missing(stubbed_node, codes):
 
 
 def test_a_missing_library_is_found_where_devices_are(node_without_nvml, codes):
-    """The bus shows a GPU that nothing can ask."""
+    """The bus shows a GPU that cannot be queried."""
     node_without_nvml.plug("0000:10:00.0")
     assert codes(node_without_nvml.ask("nvml")) == [("nvml.library_missing", "UNKNOWN", None)]
 
@@ -214,7 +215,7 @@ def test_no_gpu_where_none_is_expected_is_skipped(node_without_nvml, expected_gp
 
 
 def test_a_missing_library_says_nothing_about_the_devices_that_are_expected(node_without_nvml, codes):
-    """Nothing was counted: one finding, UNKNOWN. Only a bus that shows some of the devices shows which are missing."""
+    """Nothing was counted: one UNKNOWN finding. Only a bus with some of the devices shows which are missing."""
     unknown = ("nvml.library_missing", "UNKNOWN", None)
     assert codes(node_without_nvml.ask("nvml", expected_gpus=8)) == [unknown]
     node_without_nvml.plug("0000:10:00.0")
@@ -236,7 +237,7 @@ def test_the_inventory_comes_from_nvml(stubbed_node, node_without_nvml):
 
 
 def test_a_device_that_is_gone_stays_in_the_inventory(stubbed_node, codes):
-    """The agent asks again and again, and what is missing must not become what nobody ever had."""
+    """The agent refreshes the inventory again and again, and a missing device must stay in it."""
     known = stubbed_node.ask("inventory")["devices"]
     for gone in ({"devices": 1}, {"devices": 2, "lost": 1}, {"devices": 2, "broken": 9}):
         stubbed_node.state(**gone)
@@ -254,7 +255,7 @@ def test_somebody_elses_process_makes_a_node_busy(stubbed_node):
 
 
 def test_idleness_without_nvml_depends_on_the_bus(node_without_nvml):
-    """No devices: nobody can be at work on them. Devices that nobody can ask: unknown."""
+    """Without devices, nothing can be at work on them. With devices that cannot be queried, the answer is UNKNOWN."""
     assert node_without_nvml.ask("probe", own=[])["nvml"] == "IDLE"
     node_without_nvml.plug("0000:10:00.0")
     assert node_without_nvml.ask("probe", own=[])["nvml"] == "UNKNOWN"

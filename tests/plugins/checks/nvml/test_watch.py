@@ -55,7 +55,7 @@ def watch(live, nvml_stub, tmp_path, request):
 
 
 def test_an_xid_is_told_as_it_happens(watch):
-    """The watch returns at once, what it heard stands in the next reading, and it goes on watching."""
+    """The watch returns at once, the next reading has the XID, and the watch goes on."""
     assert watch.read() == {}
     watch.state(devices=2, xids="1:79")
     assert watch.hear() == "heard"
@@ -66,14 +66,14 @@ def test_an_xid_is_told_as_it_happens(watch):
 
 
 def test_a_storm_is_told_once(watch):
-    """All that waits is taken together, so that a thousand XIDs do not ask for a thousand readings."""
+    """All waiting XIDs are taken together, so that a thousand XIDs do not cause a thousand readings."""
     watch.state(devices=2, xids=",".join(["0:13"] * 40))
     assert watch.hear() == "heard"
     assert watch.read() == {"0": [[13, 40]]}
 
 
 def test_a_reading_is_not_held_up_by_the_watch(watch):
-    """It waits in the driver without anything that a reading needs."""
+    """The watch waits in the driver without a lock that a reading needs."""
     started = time.monotonic()
     assert [watch.read() for _ in range(20)] == [{}] * 20
     assert time.monotonic() - started < 10 * WAIT_S
@@ -81,5 +81,5 @@ def test_a_reading_is_not_held_up_by_the_watch(watch):
 
 @pytest.mark.parametrize("watch", ["devices=2\ninit=9\n", "devices=2\nbroken=999\n"], indirect=True)
 def test_a_driver_that_is_absent_is_waited_for(watch):
-    """The watch neither ends nor says that there is something to read, and readings tell what is wrong as ever."""
+    """The watch neither ends nor fires, and readings report the problem as before."""
     assert {watch.read() for _ in range(5)} <= {"driver_not_loaded", "failed"}

@@ -107,7 +107,7 @@ async def test_it_gets_the_transition(actor, tmp_path, monkeypatch):
     ],
 )
 async def test_its_end_is_the_outcome(actor, text, effect, detail):
-    """The exit code is the effect, the last line is the detail, without what a terminal would obey."""
+    """The exit code is the effect; the last line is the detail, without control characters."""
     outcome = await actor(text).tell()
     assert (outcome.effect, outcome.detail) == (effect, detail)
 
@@ -121,14 +121,14 @@ async def test_a_script_that_the_kernel_cannot_run(actor):
 
 
 async def test_a_script_that_never_stops_talking(actor):
-    """Neither its output nor a line of it fills the memory, and the last words are those that count."""
+    """Neither the output nor a line of it fills the memory, and the last line is used."""
     outcome = await actor("head -c 20000000 /dev/zero | tr '\\0' x; echo; head -c 9999 /dev/zero | tr '\\0' y").tell()
     assert outcome.effect is Effect.DONE
     assert outcome.detail == f"exit code 0: {'y' * 500}"
 
 
 async def test_a_script_that_does_not_read(actor):
-    """A transition that is longer than a pipe holds nobody up."""
+    """A transition that is longer than a pipe does not block."""
     outcome = await actor("exit 0").tell(OUT.model_copy(update={"reason": "x" * 1_000_000}))
     assert outcome.effect is Effect.DONE
 
@@ -152,7 +152,7 @@ async def test_a_script_that_hangs_is_killed_with_all_that_it_started(actor, tmp
 
 
 async def test_what_a_script_leaves_behind_is_killed(actor, tmp_path):
-    """And holds nobody up, though its output is still open."""
+    """Leftover processes do not block although they hold the output open."""
     outcome = await actor(f"sleep 600 & echo $! > {tmp_path}/child; echo done").tell()
     assert (outcome.effect, outcome.detail) == (Effect.DONE, "exit code 0: done")
     child = int((tmp_path / "child").read_text())
@@ -160,7 +160,7 @@ async def test_what_a_script_leaves_behind_is_killed(actor, tmp_path):
 
 
 async def test_what_has_left_the_group_holds_nobody_up(actor, tmp_path):
-    """A daemon that a script starts lives on, and may hold the script's output open for good."""
+    """A daemon that a script starts lives on, and may hold the script's output open."""
     pid = tmp_path / "pid"
     daemon = f"setsid sh -c 'echo $$ > {pid}; exec sleep 600' & until [ -s {pid} ]; do sleep 0.01; done"
     outcome = await actor(f"{daemon}; echo done").tell()
@@ -181,7 +181,7 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind(actor, tmp_path):
 
 
 async def test_a_dry_run_runs_nothing(actor, tmp_path):
-    """It says what would be run."""
+    """The outcome says what would run."""
     dry = actor(f"touch {tmp_path}/ran")
     outcome = await dry.tell(OUT.model_copy(update={"dry_run": True}))
     assert (outcome.effect, outcome.detail) == (
@@ -193,7 +193,7 @@ async def test_a_dry_run_runs_nothing(actor, tmp_path):
 
 @pytest.mark.parametrize("mode", [None, 0o644, 0o757])
 async def test_what_is_not_to_be_trusted_is_not_run(actor, tmp_path, mode):
-    """Said at the start and at each try, by the rules that hold for checks."""
+    """The survey and each call report it, by the rules for checks."""
     distrusted = actor(f"touch {tmp_path}/ran")
     distrusted.path.unlink() if mode is None else distrusted.path.chmod(mode)
     outcome = await distrusted.tell()
@@ -206,7 +206,7 @@ async def test_what_is_not_to_be_trusted_is_not_run(actor, tmp_path, mode):
 
 @pytest.mark.parametrize("can_cordon", [True, False])
 async def test_survey(actor, can_cordon):
-    """It can keep work off nodes where the operator says so; what it has done with which it cannot tell."""
+    """It can drain nodes if the settings say so, but it does not know their present state."""
     asked = actor("exit 1", can_cordon=can_cordon)
     survey = (await asked.answer("muster_survey")).value
     assert (survey.summary, survey.can_cordon, survey.nodes) == (f"script {asked.path}", can_cordon, ())

@@ -62,7 +62,7 @@ def told(findings) -> list[tuple]:
     ],
 )
 def test_exit_codes(run, protocol, exit_code, expected):
-    """Each protocol has its own, and what it does not have is no evidence."""
+    """Each protocol has its own codes; other codes are no evidence."""
     _, findings = run(f"echo said so; exit {exit_code}", protocol=protocol)
     assert told(findings) == expected
 
@@ -76,7 +76,7 @@ def test_a_script_killed_by_a_signal_says_nothing(run):
 def test_a_script_without_a_word_is_told_by_its_exit_code(run):
     """The end of stderr is kept as evidence."""
     _, (finding,) = run("echo broken >&2; exit 2")
-    assert finding.summary == "exit code 2, without a word"
+    assert finding.summary == "exit code 2, without any output"
     assert finding.evidence == {"exit_code": 2, "stderr": "broken"}
 
 
@@ -100,7 +100,7 @@ def test_a_list_of_metrics_is_judged_by_device(run):
 
 @pytest.mark.parametrize(
     ("exit_code", "also"),
-    [(0, []), (2, []), (3, [("script.mine.unknown", "UNKNOWN", "exit code 3, without a word")])],
+    [(0, []), (2, []), (3, [("script.mine.unknown", "UNKNOWN", "exit code 3, without any output")])],
 )
 def test_findings_of_a_script_stand_for_its_exit_code(run, exit_code, also):
     """Unless it says something else."""
@@ -120,7 +120,7 @@ def test_a_script_that_never_stops_talking_is_named(run):
     measurement, findings = run('echo "OK | a=1"; head -c 5000000 /dev/zero')
     assert measurement.metrics == {"a": 1.0}
     assert told(findings) == [
-        ("script.mine.truncated", "UNKNOWN", "said more than 4 MiB, the rest of which was not read")
+        ("script.mine.truncated", "UNKNOWN", "printed more than 4 MiB, the rest of which was not read")
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_script_that_hangs_is_ended(run):
 
 @pytest.mark.parametrize(("mode", "code"), [(None, "untrusted"), (0o644, "untrusted"), (0o777, "untrusted")])
 def test_a_script_that_changes_after_the_start_is_not_run(script, bare_context, mode, code, tmp_path):
-    """It has vanished, is no executable any more, or can be replaced by everybody."""
+    """The file is missing, no longer executable, or writable by every user."""
     path = script(f"touch {tmp_path}/ran")
     check = configured(mine={"path": path})["script.mine"]
     if mode is None:
@@ -181,7 +181,7 @@ def test_settings_become_the_check(script):
 
 
 def test_nothing_that_is_run_can_be_sent(script):
-    """There is no parameter."""
+    """The check has no parameters."""
     assert configured(mine={"path": script("true")})["script.mine"].params.model_fields == {}
 
 
@@ -190,7 +190,7 @@ def test_a_script_that_is_not_here_may_be_on_other_nodes(bare_context):
     check = configured(nhc={"path": "/nonexistent/nhc"})["script.nhc"]
     (finding,) = check.judge(check.measure(check.params(), bare_context()), {})
     assert (finding.code, finding.severity) == ("script.nhc.untrusted", "UNKNOWN")
-    assert finding.summary.endswith("/nonexistent/nhc cannot be looked at: No such file or directory")
+    assert finding.summary.endswith("/nonexistent/nhc cannot be examined: No such file or directory")
 
 
 @cases(

@@ -31,10 +31,10 @@ def test_what_everybody_can_write_is_not(script):
     link = script.parent.parent / "link"
     link.symlink_to(script)
     script.chmod(0o757)
-    assert distrust(script) == f"everybody can write {script}: chmod o-w {script}"
+    assert distrust(script) == f"every user can write to {script}: chmod o-w {script}"
     script.chmod(0o755)
     script.parent.chmod(0o777)
-    assert distrust(script) == distrust(link) == f"everybody can write {script.parent}: chmod o-w {script.parent}"
+    assert distrust(script) == distrust(link) == f"every user can write to {script.parent}: chmod o-w {script.parent}"
 
 
 def test_a_link_that_everybody_could_replace_is_not(script, tmp_path):
@@ -46,7 +46,7 @@ def test_a_link_that_everybody_could_replace_is_not(script, tmp_path):
     start.symlink_to(middle / "check")
     assert distrust(start) is None
     middle.parent.chmod(0o777)
-    assert distrust(start) == f"everybody can write {middle.parent}: chmod o-w {middle.parent}"
+    assert distrust(start) == f"every user can write to {middle.parent}: chmod o-w {middle.parent}"
 
 
 def test_what_is_no_executable_is_not(script):
@@ -55,7 +55,7 @@ def test_what_is_no_executable_is_not(script):
     script.chmod(0o644)
     assert distrust(script) == f"{script} is not an executable file"
     script.unlink()
-    assert distrust(script) == f"{script} cannot be looked at: No such file or directory"
+    assert distrust(script) == f"{script} cannot be examined: No such file or directory"
     script.symlink_to(script)
-    assert "cannot be looked at" in (distrust(script) or "")
+    assert "cannot be examined" in (distrust(script) or "")
     assert distrust(Path("check")) == "must be an absolute path"

@@ -4,7 +4,7 @@ import math
 
 from tests.cases import cases
 
-from muster_plugins.checks.training.figures import MOST_POINTS, curves, loss_figures, odd_ones, time_figures
+from muster_plugins.checks.training.figures import MOST_POINTS, curves, loss_figures, outliers, time_figures
 
 
 @cases(
@@ -51,7 +51,7 @@ def test_step_times():
 )
 def test_those_that_differ_from_most_are_odd(values, odd):
     """Where there is no majority nobody can tell which is right, so all are suspects."""
-    assert odd_ones(values) == odd
+    assert outliers(values) == odd
 
 
 def test_reports_draw_the_loss_and_the_time_of_a_step():

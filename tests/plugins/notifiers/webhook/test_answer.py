@@ -27,19 +27,19 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
     ],
 )
 def test_status(status, effect, detail, wait_s):
-    """What may go another time is tried again soon, what the target does not want when somebody may have mended it."""
+    """Temporary refusals are retried soon, other refusals after the time that a person needs to fix the cause."""
     outcome = judge_answer(status, None, "why", NOW)
     assert (outcome.effect, outcome.detail, outcome.retry_after_s) == (effect, detail, wait_s)
 
 
 @pytest.mark.parametrize(("retry_after", "wait_s"), [("5", 900), ("1200", 1200)])
 def test_who_refuses_may_want_more_time(retry_after, wait_s):
-    """But is not asked sooner than anybody else who does."""
+    """The longer of the target's time and ours applies."""
     assert judge_answer(403, retry_after, "", NOW).retry_after_s == wait_s
 
 
 def test_an_answer_without_a_word():
-    """Its status has to do."""
+    """Only the status is available."""
     assert judge_answer(502, None, "", NOW).detail == "HTTP 502"
 
 
@@ -60,7 +60,7 @@ def test_an_answer_without_a_word():
     ],
 )
 def test_retry_after(retry_after, wait_s):
-    """Seconds or a date, an hour at most; anything else says nothing."""
+    """It is a number of seconds or a date, limited to an hour; anything else is ignored."""
     assert judge_answer(429, retry_after, "", NOW).retry_after_s == wait_s
 
 
@@ -78,7 +78,7 @@ def outcome(effect: str, wait_s: float | None = None) -> ActionOutcome:
     ],
 )
 def test_targets_together(outcomes, effect, wait_s):
-    """Tried again while one has not been told, when the first of them may be; it keeps no work off nodes."""
+    """The result is FAILED while one target has no notice, until the earliest retry; it does not count as draining."""
     named = {f"t{index}": each for index, each in enumerate(outcomes)}
     together = combine(named)
     assert (together.effect, together.retry_after_s, together.only_tells) == (effect, wait_s, True)

@@ -17,7 +17,7 @@ URL_SECRET = "B00/X-channel-key-that-nobody-shall-read"
 
 
 async def test_every_format_is_posted(plugin, server, tmp_path):
-    """Each target gets the transition in its own words, at its own path; one outcome stands for all."""
+    """Each target gets the transition in its own format at its own path; one outcome covers all."""
     told = plugin(
         ops=generic(tmp_path, f"{server.url}/ops"),
         chat={"url": f"{server.url}/chat", "format": "slack"},
@@ -47,7 +47,7 @@ async def test_headers(plugin, server, tmp_path):
 
 
 async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
-    """It says who would be told what."""
+    """The outcome says who would be notified of what."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     outcome = await told.tell(OUT.model_copy(update={"dry_run": True}))
     assert outcome.effect is Effect.WOULD
@@ -57,7 +57,7 @@ async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
 
 
 async def test_a_state_that_nobody_wants_to_know(plugin, server, tmp_path):
-    """The plugin has nothing to do with it, as if it had no targets at all."""
+    """The plugin does nothing, as if it had no targets."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops", states=["HELD"]))
     assert await told.tell() is None
     assert await plugin().tell() is None
@@ -65,7 +65,7 @@ async def test_a_state_that_nobody_wants_to_know(plugin, server, tmp_path):
 
 
 async def test_only_who_has_not_been_told_is_told_again(plugin, server, tmp_path):
-    """One target that fails does not have the others called twice."""
+    """If one target fails, the others are not notified twice."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     server.answers["/chat"] = [web.Response(status=503, text="not now")]
     first = await told.tell()
@@ -78,7 +78,7 @@ async def test_only_who_has_not_been_told_is_told_again(plugin, server, tmp_path
 
 
 async def test_who_wants_to_be_left_alone_is(plugin, server, monkeypatch):
-    """For as long as it wants, while another that has failed is told again."""
+    """The target gets no post for that time, while another one that failed is retried."""
     now = 100.0
     monkeypatch.setattr(delivery, "monotonic", lambda: now)
     chat, pager = ({"url": f"{server.url}/{name}", "format": "slack"} for name in ("chat", "pager"))
@@ -106,7 +106,7 @@ async def test_what_is_remembered_is_bounded(plugin, server, monkeypatch):
 
 
 async def test_what_is_still_to_be_told_to_one_target_is_not_forgotten_for_the_other(plugin, server, monkeypatch):
-    """RunNotifier that nobody asks about any more go first, though they came later."""
+    """The notices that were not used for longest are dropped first, even if they are newer."""
     now = 100.0
     monkeypatch.setattr(delivery, "monotonic", lambda: now)
     monkeypatch.setattr(delivery, "MOST_REMEMBERED", 4)
@@ -121,7 +121,7 @@ async def test_what_is_still_to_be_told_to_one_target_is_not_forgotten_for_the_o
 
 
 async def test_a_server_that_hangs(plugin, server):
-    """Its deadline is its own: the others are told meanwhile."""
+    """Each target has its own deadline: the others are notified meanwhile."""
     server.hangs = asyncio.Event()
     async with serving() as other:
         told = plugin(
@@ -135,7 +135,7 @@ async def test_a_server_that_hangs(plugin, server):
 
 @pytest.mark.usefixtures("live")
 async def test_a_server_that_is_not_there(plugin):
-    """Nor is it when the coordinator starts, which is said then."""
+    """The survey at the coordinator's start reports it, too."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and it does not listen
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/{URL_SECRET}"
@@ -150,7 +150,7 @@ async def test_a_server_that_is_not_there(plugin):
 
 
 async def test_redirects_are_not_followed(plugin, server, tmp_path):
-    """What leads elsewhere must not take our secrets there."""
+    """Another host must not get our secrets."""
     server.answers["/ops"] = [web.Response(status=307, headers={"Location": "/elsewhere"})]
     outcome = await plugin(ops=generic(tmp_path, f"{server.url}/ops")).tell()
     assert outcome.effect is Effect.FAILED
@@ -175,7 +175,7 @@ async def test_no_secret_is_shown(plugin, server, tmp_path, caplog):
 @pytest.mark.parametrize(
     ("holds", "text"),
     [
-        ("nobody-shall-read!", "does not stand for a key: it is not base64"),
+        ("nobody-shall-read!", "does not hold a signing key: it is not base64"),
         ("bm9ib2R5LXNoYWxsLXJlYWQ=", "it holds 17 bytes, not 24 to 64"),
         ("", "does not hold one word"),
         ("two nobody-shall-read", "does not hold one word"),
@@ -184,7 +184,7 @@ async def test_no_secret_is_shown(plugin, server, tmp_path, caplog):
     ],
 )
 async def test_a_file_without_its_secret(plugin, server, tmp_path, holds, text):
-    """Said at the start and at each try, and mended by writing the file; nothing is posted without it."""
+    """The survey and each try report it, and writing the file fixes it; nothing is posted without the secret."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"))
     (tmp_path / "secret").write_text(holds, encoding="utf-8")
     outcome, survey = await told.tell(), await told.answer("muster_survey")
@@ -199,7 +199,7 @@ async def test_a_file_without_its_secret(plugin, server, tmp_path, holds, text):
 
 
 async def test_a_file_that_is_not_there(plugin, server, tmp_path):
-    """It does not keep the others from being told."""
+    """The other targets are still notified."""
     pager = {"url": f"{server.url}/pager", "format": "pagerduty", "routing_key_file": str(tmp_path / "gone")}
     outcome = await plugin(pager=pager, ops=generic(tmp_path, f"{server.url}/ops")).tell()
     assert outcome.effect is Effect.FAILED
@@ -208,7 +208,7 @@ async def test_a_file_that_is_not_there(plugin, server, tmp_path):
 
 
 async def test_survey(plugin, server, tmp_path):
-    """It connects to each target and posts nothing; nobody could be kept off a node by telling somebody."""
+    """It connects to each target and posts nothing; a webhook drains no node."""
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     survey = (await told.answer("muster_survey")).value
     assert (survey.summary, survey.can_cordon, survey.nodes) == ("webhook ops, chat", False, ())

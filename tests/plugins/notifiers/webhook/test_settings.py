@@ -80,7 +80,7 @@ def test_no_error_shows_a_url(wrong):
 @pytest.mark.parametrize("targets", [SECRET_URL, {"ops": SECRET_URL}, [SECRET_URL]])
 def test_a_url_in_place_of_a_table_is_not_shown(targets):
     """The error says what should stand there."""
-    with pytest.raises(SettingsError, match="targets must hold tables") as refused:
+    with pytest.raises(SettingsError, match="targets must be tables") as refused:
         configured({"targets": targets})
     assert "do-not-show" not in str(refused.value)
 
@@ -112,4 +112,4 @@ def test_a_target_is_told_of_its_states(states, before, after, told):
     transition = Transition(
         id="t1", node="n1", before=ServiceState(before), after=ServiceState(after), reason="a test", at=0
     )
-    assert target.is_told(transition) is told
+    assert target.wants(transition) is told

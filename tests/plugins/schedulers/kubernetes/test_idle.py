@@ -274,7 +274,7 @@ def test_the_server_of_a_pod_is_the_one_that_its_environment_names(cluster, monk
     """Unless a setting does."""
     for what in ("HOST", "PORT"):
         monkeypatch.delenv(f"KUBERNETES_SERVICE_{what}", raising=False)
-    with pytest.raises(Unanswered, match="this is no pod"):
+    with pytest.raises(Unanswered, match="this is not a pod"):
         cluster.probe(api=None)
     parts = urlsplit(cluster.api)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", parts.hostname or "")

@@ -115,8 +115,7 @@ class Slurm:
         self._start("munged", "--foreground", "--force", "--num-threads=10", f"--socket={self._munge}", *munge)
         wait_for(self._munge.exists, "munged")
         self.start_slurmctld()
-        for node in NODES:
-            self._start("slurmd", "-D", "-N", node)
+        self._slurmds = {node: self._start("slurmd", "-D", "-N", node) for node in NODES}
         wait_for(lambda: {self.node(node).get("State") for node in NODES} == {"IDLE"}, "idle nodes")
         return self
 
@@ -138,6 +137,14 @@ class Slurm:
         self._daemons.remove(slurmctld)
         slurmctld.terminate()
         slurmctld.wait(PATIENCE_S)
+
+    def boot(self, node: str) -> None:
+        """Ends the slurmd of a node, and starts one that says that the node has been booted."""
+        before = self._slurmds[node]
+        before.kill()
+        before.wait()
+        self._daemons.remove(before)
+        self._slurmds[node] = self._start("slurmd", "-D", "-b", "-N", node)
 
     def run(self, name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of Slurm to its end."""
@@ -203,11 +210,13 @@ class Slurm:
             return any(f"{self.directory}/" in text for text in (*process.cmdline(), *process.environ().values()))
         return False
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Starts a daemon that is killed when whoever started it dies."""
         command = ["setpriv", "--pdeathsig", "KILL", program(name), *arguments]
         with (self.directory / f"{name}.out").open("ab") as out:
-            self._daemons.append(subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT))
+            daemon = subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT)
+        self._daemons.append(daemon)
+        return daemon
 
     def _write_files(self, settings: str) -> None:
         host = socket.gethostname().split(".")[0]
@@ -246,8 +255,8 @@ class Slurm:
 
 
 def fields(line: str) -> dict[str, str]:
-    """`scontrol`'s KEY=VALUE; a value may hold spaces."""
-    return dict(re.findall(r"(\S+?)=(.*?)(?=\s+\S+?=|$)", line.strip()))
+    """`scontrol`'s KEY=VALUE; a value may hold spaces. Texts of people come last and may contain a key again."""
+    return dict(reversed(re.findall(r"(\S+?)=(.*?)(?=\s+\S+?=|$)", line.strip())))
 
 
 def free_ports(count: int) -> list[int]:

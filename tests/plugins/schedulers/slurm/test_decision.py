@@ -16,25 +16,39 @@ OURS = "muster: gpu.ecc [1-7]"
 BEFORE = "muster:1-7 cordoned: gpu.ecc"
 TEST = "muster-test: collective in group 5f1c"
 
+REBOOTING = ("IDLE", "DRAIN", "REBOOT_REQUESTED")
+
 NODES = {
     "in service": (("IDLE",), "", ""),
-    "noted": (("IDLE",), "firmware due", ""),
+    "to be rebooted": (("IDLE", "REBOOT_REQUESTED"), "firmware due", ""),
+    "once drained": (("IDLE",), "bad fan", ""),
+    "once ours": (("IDLE",), "muster: x; before: new kernel [1-2]", ""),
     "commented": (("MIXED",), "", "RMA 17"),
     "ours": (("IDLE", "DRAIN"), OURS, "RMA 17 [muster:1-7]"),
     "ours, gone": (("DOWN", "DRAIN", "NOT_RESPONDING"), OURS, "[muster:1-7]"),
     "ours, unmarked": (("IDLE", "DRAIN"), OURS, "RMA 17"),
     "ours of before": (("IDLE", "DRAIN"), "muster: x [1-2]", "[muster:1-2]"),
-    "ours of before, noted": (("IDLE", "DRAIN"), "muster: x; before: new kernel [1-2]", "[muster:1-2]"),
+    "ours of before, to be rebooted": (REBOOTING, "muster: x; before: new kernel [1-2]", "[muster:1-2]"),
+    "ours of before, rebooted": (("IDLE", "DRAIN"), "muster: x; before: new kernel [1-2]", "[muster:1-2]"),
+    "ours, silent": (("DOWN", "DRAIN", "NOT_RESPONDING"), f"{OURS} : Not responding", "[muster:1-7]"),
+    "ours, rebooting": (("DOWN", "DRAIN", "REBOOT_ISSUED"), f"{OURS} : reboot issued", "[muster:1-7]"),
+    "ours, rebooted twice": (
+        ("IDLE", "DRAIN"),
+        f"{OURS} : reboot issued : Not responding : Node unexpectedly rebooted",
+        "[muster:1-7]",
+    ),
+    "ours, but Slurm has more": (("IDLE", "DRAIN"), f"{OURS} : Kill task failed", "[muster:1-7]"),
     "ours, earlier version": (("IDLE", "DRAIN"), BEFORE, "[muster:1-7]"),
-    "ours of before, earlier version": (("IDLE", "DRAIN"), "muster:1-2 cordoned: x; before: fan [2]", "[muster:1-2]"),
+    "ours of before, earlier version": (REBOOTING, "muster:1-2 cordoned: x; before: fan [2]", "[muster:1-2]"),
     "undone": (("IDLE",), "", "[muster:1-7]"),
     "undone, tested": (("IDLE", "DRAIN"), TEST, "[muster:1-7]"),
     "undone, gone": (("DOWN",), "Not responding", "[muster:1-7]"),
     "undone before": (("IDLE",), "", "[muster:1-2]"),
     "overwritten": (("IDLE", "DRAIN"), "bad fan", "[muster:1-7]"),
     "tested": (("IDLE", "DRAIN"), TEST, ""),
-    "tested, noted": (("IDLE", "DRAIN"), f"{TEST}; before: new kernel", ""),
+    "tested, to be rebooted": (REBOOTING, f"{TEST}; before: new kernel", ""),
     "gone": (("DOWN", "NOT_RESPONDING"), "Not responding", ""),
+    "once drained, gone": (("DOWN", "NOT_RESPONDING"), "bad fan : Not responding", ""),
     "gone under test": (("DOWN",), TEST, ""),
     "theirs": (("IDLE", "DRAIN"), "bad fan", ""),
     "theirs, no reason": (("IDLE", "DRAIN"), "", ""),
@@ -62,13 +76,20 @@ def drain(reason=OURS, comment="[muster:1-7]"):
 
 OUT = {
     "in service": (Effect.DONE, drain()),
-    "noted": (Effect.DONE, drain("muster: gpu.ecc; before: firmware due [1-7]")),
+    "to be rebooted": (Effect.DONE, drain("muster: gpu.ecc; before: firmware due [1-7]")),
+    "once drained": (Effect.DONE, drain()),
+    "once ours": (Effect.DONE, drain()),
     "commented": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
     "ours": (Effect.DONE, {}),
     "ours, gone": (Effect.DONE, {}),
     "ours, unmarked": (Effect.DONE, drain(comment="RMA 17 [muster:1-7]")),
     "ours of before": (Effect.DONE, drain()),
-    "ours of before, noted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
+    "ours of before, to be rebooted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
+    "ours of before, rebooted": (Effect.DONE, drain()),
+    "ours, silent": (Effect.DONE, {}),
+    "ours, rebooting": (Effect.DONE, {}),
+    "ours, rebooted twice": (Effect.DONE, {}),
+    "ours, but Slurm has more": (Effect.LEFT, {}),
     "ours, earlier version": (Effect.DONE, {}),
     "ours of before, earlier version": (Effect.DONE, drain("muster: gpu.ecc; before: fan [2] [1-7]")),
     "undone": (Effect.LEFT, {}),
@@ -77,8 +98,9 @@ OUT = {
     "undone before": (Effect.DONE, drain()),
     "overwritten": (Effect.LEFT, {}),
     "tested": (Effect.DONE, drain()),
-    "tested, noted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
+    "tested, to be rebooted": (Effect.DONE, drain("muster: gpu.ecc; before: new kernel [1-7]")),
     "gone": (Effect.DONE, drain()),
+    "once drained, gone": (Effect.DONE, drain()),
     "gone under test": (Effect.DONE, drain()),
     "theirs": (Effect.LEFT, {}),
     "theirs, no reason": (Effect.LEFT, {}),
@@ -91,13 +113,20 @@ OUT = {
 UNMARK = {"Comment": ""}
 BACK = {
     "in service": (Effect.DONE, {}),
-    "noted": (Effect.DONE, {}),
+    "to be rebooted": (Effect.DONE, {}),
+    "once drained": (Effect.DONE, {}),
+    "once ours": (Effect.DONE, {}),
     "commented": (Effect.DONE, {}),
     "ours": (Effect.DONE, {"State": "UNDRAIN", "Comment": "RMA 17"}),
     "ours, gone": (Effect.DONE, {"State": "RESUME", **UNMARK}),
     "ours, unmarked": (Effect.DONE, {"State": "UNDRAIN"}),
     "ours of before": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
-    "ours of before, noted": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours of before, to be rebooted": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours of before, rebooted": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours, silent": (Effect.DONE, {"State": "RESUME", **UNMARK}),
+    "ours, rebooting": (Effect.DONE, {"State": "RESUME", **UNMARK}),
+    "ours, rebooted twice": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
+    "ours, but Slurm has more": (Effect.LEFT, UNMARK),
     "ours, earlier version": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
     "ours of before, earlier version": (Effect.DONE, {"State": "UNDRAIN", **UNMARK}),
     "undone": (Effect.DONE, UNMARK),
@@ -106,8 +135,9 @@ BACK = {
     "undone before": (Effect.DONE, UNMARK),
     "overwritten": (Effect.LEFT, UNMARK),
     "tested": (Effect.DONE, {}),
-    "tested, noted": (Effect.DONE, {}),
+    "tested, to be rebooted": (Effect.DONE, {}),
     "gone": (Effect.DONE, {}),
+    "once drained, gone": (Effect.DONE, {}),
     "gone under test": (Effect.DONE, {}),
     "theirs": (Effect.LEFT, {}),
     "theirs, no reason": (Effect.LEFT, {}),
@@ -118,13 +148,28 @@ BACK = {
 }
 
 MARKS = {
-    Mark.NONE: {"in service", "noted", "commented", "tested", "tested, noted", "gone", "gone under test"},
+    Mark.NONE: {
+        "in service",
+        "to be rebooted",
+        "once drained",
+        "once ours",
+        "commented",
+        "tested",
+        "tested, to be rebooted",
+        "gone",
+        "once drained, gone",
+        "gone under test",
+    },
     Mark.OURS: {
         "ours",
         "ours, gone",
         "ours, unmarked",
         "ours of before",
-        "ours of before, noted",
+        "ours of before, to be rebooted",
+        "ours of before, rebooted",
+        "ours, silent",
+        "ours, rebooting",
+        "ours, rebooted twice",
         "ours, earlier version",
         "ours of before, earlier version",
     },
@@ -135,6 +180,7 @@ MARKS = {
         "theirs, no reason",
         "theirs, down",
         "failing",
+        "ours, but Slurm has more",
         "reads like ours",
         "reads like ours, too",
     },
@@ -151,20 +197,22 @@ def test_the_step_for_a_transition(kind, after, table):
 
 @cases("kind", NODES)
 @cases("after", ServiceState)
-def test_a_step_that_was_taken_is_not_taken_again(kind, after):
-    """Told twice, a transition changes a node once."""
+@cases("keeps_reasons", [False, True])
+def test_a_step_that_was_taken_is_not_taken_again(kind, after, keeps_reasons):
+    """Told twice, a transition changes a node once, also where Slurm keeps the reason of a node that is back."""
     before = node(kind)
     update = decide(before, transition(after), "opted_out").update
-    assert not decide(as_slurm_would(before, update), transition(after), "opted_out").update
+    told = as_slurm_would(before, update, keeps_reasons=keeps_reasons)
+    assert not decide(told, transition(after), "opted_out").update
 
 
-def as_slurm_would(before, update):
-    """The node after the update."""
+def as_slurm_would(before, update, *, keeps_reasons):
+    """The node after the update: Slurm 22.05 forgets the reason of a node that is back, and Slurm 24.11 keeps it."""
     state, reason = before.state, update.get("Reason", before.reason)
     if update.get("State") == "DRAIN":
         state = (*[flag for flag in state if flag != "DRAIN"], "DRAIN")
     elif "State" in update:
-        state, reason = ("IDLE",), ""
+        state, reason = ("IDLE",), reason if keeps_reasons else ""
     comment = update.get("Comment", before.comment)
     return SlurmNode(name="gpu1", state=state, reason=reason, comment=comment)
 
@@ -244,7 +292,7 @@ def test_a_reason_is_one_line_that_the_accounting_can_keep(reason):
 @cases("where", ["finding", "note"])
 def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_elses(text, where):
     """Slurm shows `Reason=… [who@when] Comment=…`; what a node or a person wrote before must not end the reason."""
-    noted = SlurmNode(name="gpu1", state=("IDLE",), reason=text if where == "note" else "")
+    noted = SlurmNode(name="gpu1", state=("IDLE", "REBOOT_REQUESTED"), reason=text if where == "note" else "")
     cause = BUS.model_copy(update={"summary": text})
     line = decide(noted, transition("CORDONED", causes=(cause,)), "x").update["Reason"]
     shown = f"NodeName=gpu1 State=IDLE+DRAIN Reason={line} [root@2026-03-01T09:30:00] Comment=[muster:1-7]"
@@ -257,7 +305,7 @@ def test_a_text_that_looks_like_slurms_own_does_not_make_our_drain_somebody_else
 @cases("reason", ["ü" * 400, "gpu.ecc"])
 def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
     """Neither it nor our own words take all the room, and it gets no meaning by what it says."""
-    there, ends = SlurmNode(name="gpu1", state=("IDLE",), reason=f"op: {note}"), set()
+    there, ends = SlurmNode(name="gpu1", state=("IDLE", "REBOOT_REQUESTED"), reason=f"op: {note}"), set()
     for event in ("1-7", "1-8", "1-9"):
         line = decide(there, transition("CORDONED", id=event, reason=reason), "x").update["Reason"]
         ours, before = line.split("; before: ", 1)
@@ -265,7 +313,7 @@ def test_what_others_wrote_goes_from_reason_to_reason(reason, note):
         assert len(line.encode()) <= 250
         assert before.endswith(f" [{event}]")
         ends.add(before.removesuffix(f" [{event}]"))
-        there = SlurmNode(name="gpu1", state=("IDLE", "DRAIN"), reason=line)
+        there = SlurmNode(name="gpu1", state=REBOOTING, reason=line)
         assert hold(there) is SlurmHold.QUARANTINE
     (end,) = ends
     assert f"op: {note}".startswith(end)
@@ -291,7 +339,7 @@ def test_a_node_that_slurm_would_be_said_to_call_otherwise_is_none_of_its(name):
         (("IDLE",), None),
         (("IDLE", "RESERVED"), None),
         (("IDLE", "POWERING_DOWN"), "Slurm is powering it down"),
-        (("ALLOCATED", "REBOOT_REQUESTED"), "Slurm is to reboot it"),
+        (("ALLOCATED", "REBOOT_REQUESTED"), "Slurm plans to reboot it"),
         (("DOWN", "REBOOT_ISSUED"), "Slurm is rebooting it"),
         (("IDLE", "MAINTENANCE"), "it is reserved for maintenance"),
     ],

@@ -54,7 +54,7 @@ def logged(nodes, text):
 
 
 async def test_it_lists_all_nodes(nodes):
-    """Those in partitions that are hidden from users as well."""
+    """Nodes in hidden partitions are included."""
     nodes.scontrol("update", "PartitionName=main", "Hidden=YES")
     survey = await surveyed(config())
     nodes.scontrol("update", "PartitionName=main", "Hidden=NO")
@@ -67,13 +67,13 @@ async def test_it_lists_all_nodes(nodes):
 
 
 async def test_a_busy_slurmctld_may_take_its_time(nodes, stand_in):
-    """To tell of all nodes; who waits for an action would have given up."""
+    """A survey waits longer than a transition."""
     slow = stand_in(f'case "$*" in *nodes) sleep 4.2 ;; esac; exec {shutil.which("scontrol")} "$@"')
     assert [node.node for node in (await surveyed(config(slow))).nodes] == ["gpu1", "gpu2"]
 
 
 async def test_who_may_act_is_asked_once(nodes, stand_in):
-    """What slurmctld logs as an error is not asked again and again."""
+    """Each refusal is an error in slurmctld's log, so the right is not checked again and again."""
     scontrol = stand_in(f'exec {shutil.which("scontrol")} "$@"')
     before = logged(nodes, "update_node: node muster-asks")
     for _ in range(3):
@@ -82,7 +82,7 @@ async def test_who_may_act_is_asked_once(nodes, stand_in):
 
 
 async def test_a_user_who_may_not_act(nodes, unprivileged):
-    """Is told at once, what Slurm says and what to change; what he tries all the same has failed."""
+    """The survey reports Slurm's words and what to change; a transition FAILS."""
     survey = await surveyed(config(unprivileged))
     assert not survey.can_cordon
     assert survey.problem is not None
@@ -99,14 +99,14 @@ async def test_a_user_who_may_not_act(nodes, unprivileged):
     [
         ("exit 3", "ended with 3"),
         ("echo hello", "shows no node: hello"),
-        ("true", "it says nothing"),
+        ("true", "no output"),
         ("echo 'NodeName=gpu1 Arch='; exit 0", "shows no node: NodeName=gpu1 Arch="),
         ("echo 'slurm_load_node error: Protocol' >&2; exit 1", "slurm_load_node error: Protocol"),
         ("printf '\\377'; kill -9 $$", "ended with -9|\ufffd"),
     ],
 )
 async def test_what_scontrol_says_is_read_with_care(stand_in, text, said):
-    """Whatever it is that stands in its place."""
+    """Any other output is an error."""
     with pytest.raises(Failed, match=said):
         await surveyed(config(stand_in(text)))
 

@@ -30,12 +30,12 @@ def counted(*values):
     ],
 )
 def test_only_rises_of_a_counter_count(values, expected):
-    """A driver that is loaded anew, a counter that wraps and a single look give no errors that nobody made."""
+    """A reloaded driver, a wrapped counter and a single reading cause no false errors."""
     assert risen(CRC, counted(*values)) == expected
 
 
 def test_a_rate_is_over_its_whole_window():
-    """So that the first error after a start is not taken for a storm, and what is older than the window is gone."""
+    """The first error after a start is not a storm, and readings older than the window do not count."""
     assert over_time(counted(0.0, 600.0), {})["nvlink_crc_errors_per_s"] == 1.0
     assert over_time(counted(0.0, 600.0, *[600.0] * 9), {})["nvlink_crc_errors_per_s"] == 1.0
     assert over_time(counted(0.0, 600.0, *[600.0] * 10), {})["nvlink_crc_errors_per_s"] == 0.0
@@ -49,7 +49,7 @@ def test_the_rate_of_correctable_errors_is_over_an_hour():
 
 @pytest.mark.parametrize(("limits", "expected"), [({"pcie_width_max": 16.0}, 0.5), ({}, None)])
 def test_replays_are_told_per_lane(limits, expected):
-    """Without knowing the width nobody can tell."""
+    """Without the width, the value is unknown."""
     looks = [Look(0.0, counters={"pcie_replays": 0.0}), Look(60.0, counters={"pcie_replays": 80.0})]
     assert over_time(looks, limits).get("pcie_replays_per_lane_min") == expected
 
@@ -73,7 +73,7 @@ def test_the_time_of_slowdowns_is_that_between_looks(slow, expected):
 
 
 def test_no_look_is_no_slowdown():
-    """And no error either."""
+    """Without a reading there is no slowdown and no error."""
     assert slowed_down_s([]) == 0.0
 
 
@@ -87,7 +87,7 @@ def test_no_look_is_no_slowdown():
     ],
 )
 def test_a_state_of_the_moment_must_last(values, highest, lowest):
-    """Three looks must tell: the best of them counts for speed, the least for memory that nobody owns."""
+    """Three readings must agree: the best counts for speed, the lowest for unowned memory."""
     looks = [
         Look(15.0 * each, sm_clock_share=value, pcie_share=value, unowned_bytes=value)
         for each, value in enumerate(values)
@@ -131,7 +131,7 @@ def reading(uuid="GPU-0", **numbers):
 
 
 def test_a_device_in_the_place_of_another_starts_anew():
-    """Its counters are not compared with those of the one before."""
+    """Its counters are not compared with those of the earlier device."""
     history = History()
     history.remember([reading(nvlink_crc_errors=0.0)], 0.0)
     (exchanged,) = history.remember([reading("GPU-1", nvlink_crc_errors=1e6)], 60.0)

@@ -189,7 +189,7 @@ def assert_all_is_as_it_should_be(world: Any) -> None:
         is_out = case.state in OUT_OF_SERVICE and (case.state is not ServiceState.ACCEPTING or case.kept_out)
         if not seen.opted_out and seen.mark is not Mark.FOREIGN:
             assert case.hold or is_out == (seen.mark is Mark.OURS), (name, case.state, seen)
-        if case.hands_off is None:
+        if case.left_alone_because is None:
             assert_is_in_the_right_place(world, case)
 
 

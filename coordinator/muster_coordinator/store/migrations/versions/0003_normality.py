@@ -1,4 +1,4 @@
-"""What is normal, and summaries in the place of old runs."""
+"""Baselines, and summaries in place of old runs."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The groups of sweeps have a table of their own, so that what changes in one is not written with all."""
+"""The groups of sweeps get their own table, so that a change in one group does not write all of them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Creates the table; sweeps that are stored keep their groups in their own record."""
+    """Creates the table; stored sweeps keep their groups in their own record."""
     op.create_table(
         "groups",
         sa.Column("id", sa.Text, primary_key=True),

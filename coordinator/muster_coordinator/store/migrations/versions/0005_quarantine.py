@@ -1,6 +1,6 @@
-"""What is decided about nodes: their cases, the transitions with their outcomes, what people ask for, and the log.
+"""Decisions about nodes: their cases, the transitions with their outcomes, requests of people, and the log.
 
-Entries of stories say when they were made, so that old ones can go.
+Entries of stories get their time, so that retention can delete old ones.
 """
 
 import json
@@ -18,7 +18,7 @@ _AT_A_TIME = 5_000
 
 
 def upgrade() -> None:
-    """Creates the tables; a node that is stored gets its case when the coordinator starts."""
+    """Creates the tables; a stored node gets its case when the coordinator starts."""
     op.create_table(
         "cases",
         sa.Column("node", sa.Text, primary_key=True),
@@ -61,7 +61,7 @@ def upgrade() -> None:
 
 
 def _date_the_story() -> None:
-    """Some thousand entries at a time: a large fleet has millions."""
+    """Updates some thousand entries at a time, because a large fleet has millions."""
     story = sa.table("story", sa.column("number"), sa.column("at"), sa.column("body"))
     undated = sa.select(story.c.number, story.c.body).order_by(story.c.number).limit(_AT_A_TIME)
     dated = story.update().where(story.c.number == sa.bindparam("entry")).values(at=sa.bindparam("moment"))
@@ -76,7 +76,7 @@ def _moment(body: str) -> float:
 
 
 def downgrade() -> None:
-    """Drops them: nodes keep their service states, and nobody knows any more why."""
+    """Drops them: nodes keep their service states, and the reasons are lost."""
     for table in ("quarantine_log", "requests", "actions", "cases"):
         op.drop_table(table)
     op.drop_index("story_by_time", "story")

@@ -61,7 +61,9 @@ _WAITS = {
     "it would be the last": "LAST_NODE",
     "too many nodes": "MASS_EVENT",
 }
-"""How the text begins that said why a node waits, and the kind of waiting that it means; any other text is ORDER."""
+"""How the earlier text began that said why a node waits, and the kind of waiting that it means; any other text is
+ORDER.
+"""
 
 Body = dict[str, Any]
 
@@ -76,7 +78,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Flattens it again. Texts of why nodes wait come back with the next decision; the log begins empty."""
+    """Flattens the records again. The texts about waiting nodes come with the next decision; the log begins empty."""
     meta = sa.table("meta", sa.column("key"), sa.column("value"))
     stored = op.get_bind().execute(sa.select(meta.c.value).where(meta.c.key == _FLEET_STATE)).scalar()
     fleet = json.loads(stored) if stored else {}
@@ -128,7 +130,7 @@ def _picked(old: Body, names: dict[str, str]) -> Body:
 
 
 def _fleet_state(bodies: Iterator[Body]) -> Body:
-    """The mass events and lifted causes that stand beside the nodes."""
+    """The mass events and lifted causes that were stored beside the nodes."""
     nodes: dict[str, list[str]] = {}
     frozen, lifted = set(), set()
     for body in bodies:
@@ -150,7 +152,7 @@ def _store_fleet_state(state: Body) -> None:
 
 
 def _bodies() -> Iterator[tuple[str, Body]]:
-    """Each node with its body, some thousand at a time. What is not JSON is left as it is: the start refuses it."""
+    """Each node with its body, some thousand at a time. A body that is not JSON stays; the start refuses it."""
     cases = sa.table("cases", sa.column("node"), sa.column("body"))
     query = sa.select(cases.c.node, cases.c.body).order_by(cases.c.node).limit(_AT_A_TIME)
     last = ""

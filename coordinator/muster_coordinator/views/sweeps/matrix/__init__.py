@@ -1,1 +1,1 @@
-"""The picture of what pairs of nodes reached: nodes by nodes."""
+"""The picture of the results of pairs of nodes: nodes by nodes."""

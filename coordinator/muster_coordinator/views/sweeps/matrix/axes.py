@@ -1,4 +1,4 @@
-"""The axes of the matrix: how large its cells are, which nodes are named, and where racks and leaves begin."""
+"""The axes of the matrix: the size of cells, the names of nodes, and the borders of racks and leaves."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,14 @@ _LONGEST_LABEL = 24
 
 
 class Border(NamedTuple):
-    """Before the node at `place` another leaf or only another rack begins."""
+    """Another leaf, or only another rack, begins before the node at `place`."""
 
     place: int
     of_leaf: bool
 
 
 class Domain(NamedTuple):
-    """Nodes next to each other, from the one at `first` on, that stand at one leaf, or else in one rack."""
+    """Nodes next to each other, from the one at `first` on, at one leaf, or else in one rack."""
 
     first: int
     name: str
@@ -32,7 +32,7 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Both axes show `nodes`, which are in topology order; `places` say where they stand, as far as that is known."""
+    """Both axes show `nodes`, which are in topology order; `places` are their known positions."""
 
     nodes: Sequence[str]
     places: Mapping[str, Topology]
@@ -48,11 +48,11 @@ class Axes:
 
     @property
     def label_px(self) -> float:
-        """The room that the longest label takes."""
+        """The width of the longest label."""
         return CHARACTER_PX * max((len(label(node)) for node in self.nodes), default=0)
 
     def named(self, first: frozenset[str]) -> list[int]:
-        """The places of the nodes that have a label: the `first`, then as many of the others as there is room for."""
+        """The indices of nodes with a label: the `first`, then as many of the others as fit."""
         apart = math.ceil(LINE_PX / self.cell_px)
         chosen: set[int] = set()
         before_others = [place for place, node in enumerate(self.nodes) if node in first]
@@ -62,7 +62,7 @@ class Axes:
         return sorted(chosen)
 
     def borders(self) -> Iterator[Border]:
-        """Where a leaf or a rack ends and another one begins."""
+        """The places where one leaf or rack ends and another one begins."""
         stands = [self._stands(node) for node in self.nodes]
         for place in range(1, len(stands)):
             before, here = stands[place - 1], stands[place]
@@ -72,7 +72,7 @@ class Axes:
                 yield Border(place, of_leaf=False)
 
     def domains(self) -> Iterator[Domain]:
-        """The leaves, or the racks where no leaf is known, that are high enough to be named beside the matrix."""
+        """The leaves, or the racks if no leaf is known, that are high enough for a name beside the matrix."""
         first = 0
         for name, members in groupby(self.nodes, self._domain):
             last = first + len(list(members))
@@ -91,5 +91,5 @@ class Axes:
 
 
 def label(text: str) -> str:
-    """The text, cut where it is too long."""
+    """The text, cut if it is too long."""
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"

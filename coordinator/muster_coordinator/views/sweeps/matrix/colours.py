@@ -1,10 +1,10 @@
-"""Colours for amounts: red where little was reached, blue where much was, and every eye can tell them apart."""
+"""Colours for amounts: red for low values, blue for high ones; colour-blind people can distinguish them."""
 
 _ANCHORS = ((215, 25, 28), (253, 174, 97), (255, 255, 191), (171, 217, 233), (44, 123, 182))
 """The scheme RdYlBu in five classes (https://colorbrewer2.org, C. Brewer), safe for the colour-blind."""
 
 STEPS = 32
-"""So many colours are told apart, so that pictures group the cells of one colour."""
+"""Number of different colours, so that pictures group the cells of one colour."""
 
 
 def step_of(value: float, most: float) -> int:

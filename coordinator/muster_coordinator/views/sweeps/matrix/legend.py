@@ -1,4 +1,4 @@
-"""The legend of the matrix: which colour stands for how much, and what the other cells mean."""
+"""The legend of the matrix: the amounts of the colours, and the meaning of the other cells."""
 
 import xml.etree.ElementTree as ET
 
@@ -19,16 +19,16 @@ from muster_coordinator.views.sweeps.matrix.svg import element
 _STEP_PX = 12.0
 _QUARTERS = 4
 
-_LINES = "black lines part leaves, grey ones racks, where these are known"
+_LINES = "black lines separate leaves, grey ones racks, where these are known"
 
 WIDTH_PX = CHARACTER_PX * len(_LINES)
-"""No line of it is longer."""
+"""Maximum length of a line."""
 
 HEIGHT_PX = 6 * LINE_PX
 
 
 def draw_legend(parent: ET.Element, amounts: Amounts, most: float) -> None:
-    """The scale from 0 to `most`, which is 0 where nothing was measured; below it the marks and lines."""
+    """The scale from 0 to `most`, which is 0 if nothing was measured; below it the marks and lines."""
     if most > 0:
         _draw_scale(parent, amounts, most)
     else:

@@ -1,4 +1,4 @@
-"""What pairs of nodes reached together: the cells of the matrix."""
+"""The common results of pairs of nodes: the cells of the matrix."""
 
 import statistics
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from muster_coordinator.views.sweeps.runs import RunInRound, runs_of
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two nodes that ran in groups of their own: the median of what these reached, and how many ran and failed."""
+    """Two nodes that ran in a group of two: the median of their results, and the numbers of all and of failed runs."""
 
     nodes: tuple[str, str]
     reached: float | None
@@ -20,7 +20,7 @@ class Pair:
 
 
 def pairs(record: SweepRecord) -> list[Pair]:
-    """Every pair of the complete record that has shown anything; a run that was neither good nor bad shows nothing."""
+    """Every pair of the complete record with a result; a run that was neither good nor bad is none."""
     found: dict[tuple[str, str], list[RunInRound]] = {}
     places = {node: place for place, node in enumerate(record.nodes)}
     for run in runs_of(record):

@@ -1,4 +1,4 @@
-"""A picture, as SVG, of what pairs of nodes reached: nodes by nodes, by colour."""
+"""A picture, as SVG, of the results of pairs of nodes: nodes by nodes, by colour."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping
@@ -35,10 +35,10 @@ _HEADING_PX = 2 * LINE_PX + GAP_PX
 
 
 def matrix_picture(record: SweepRecord, places: Mapping[str, Topology]) -> str:
-    """The complete record as a matrix of its nodes in topology order; `places` say where they stand, if that is known.
+    """The complete record as a matrix of its nodes in topology order; `places` are their known positions.
 
-    A pair has the colour of the median of what its groups reached, from 0 to the most of any pair; pairs that failed
-    are crossed out. Groups of more or fewer than two nodes are not in it.
+    A pair has the colour of the median of its groups' results, from 0 to the highest of any pair; pairs that failed are
+    crossed out. Groups of more or fewer than two nodes are not in it.
     """
     return written(_Matrix(record, places).drawn())
 
@@ -62,7 +62,7 @@ class _Matrix:
 
     @cached_property
     def most(self) -> float:
-        """The upper end of the scale; 0 where nothing was measured."""
+        """The upper end of the scale; 0 if nothing was measured."""
         return max((pair.reached for pair in self.pairs if pair.reached is not None), default=0.0)
 
     @cached_property
@@ -71,12 +71,12 @@ class _Matrix:
 
     @property
     def left_px(self) -> float:
-        """Where the cells begin, right of the labels."""
+        """The left edge of the cells, right of the labels."""
         return self.axes.label_px + 2 * GAP_PX
 
     @property
     def top_px(self) -> float:
-        """Where they begin, below heading and labels."""
+        """The top edge of the cells, below heading and labels."""
         return self.left_px + _HEADING_PX
 
     @property
@@ -108,7 +108,7 @@ class _Matrix:
         return f"Sweep {self.record.id}: what pairs of nodes reached in {self.record.check}"
 
     def _subtitle(self) -> str:
-        """What the colours show, and when it was measured."""
+        """The meaning of the colours, and the time of the measurement."""
         metric, unit = self.record.metric, unit_of(self.record.metric)
         shown = "no metric" if metric is None else f"median {metric}{f' in {unit}' if unit else ''}"
         return f"{shown}, started {format_instant(self.record.created_at)}"
@@ -167,7 +167,7 @@ class _Matrix:
             element(text, "text", label(node), transform=upwards, **style)
 
     def _draw_domains(self, text: ET.Element) -> None:
-        """Names leaves or racks right of the matrix, below the line by which each begins."""
+        """Writes names of leaves or racks to the right of the matrix, below the line at which each begins."""
         for domain in self.axes.domains():
             y = self.top_px + domain.first * self.axes.cell_px
             line = f"M{self.right_px:g} {y:g}h{GAP_PX + CHARACTER_PX * len(domain.name):g}"

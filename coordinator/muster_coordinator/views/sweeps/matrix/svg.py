@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML 1.0 cannot hold (https://www.w3.org/TR/xml/#charsets), not even escaped."""
+"""Characters that XML 1.0 forbids (https://www.w3.org/TR/xml/#charsets), even escaped."""
 
 
 def picture(width: float, height: float, title: str, description: str) -> ET.Element:

@@ -1,4 +1,4 @@
-"""The authority, which issues certificates in the names of nodes."""
+"""The certificate authority that issues certificates in the names of nodes."""
 
 import warnings
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ class Authority:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """The authority with the certificate tls.crt and the key tls.key; SettingsError if they are not usable."""
+        """The authority with the certificate tls.crt and the key tls.key. Raises SettingsError if they are unusable."""
         certificate_file, key_file = directory / "tls.crt", directory / "tls.key"
         try:
             certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
@@ -50,7 +50,7 @@ class Authority:
         return cls(certificate, key)
 
     def issue(self, node: str, public_key: bytes, now: datetime) -> bytes:
-        """A client certificate in PEM for a node and its public key in PEM; NoSuchKey unless the key is on P-256."""
+        """A client certificate in PEM for a node and its public key in PEM. Raises NoSuchKey if it is not on P-256."""
         key = _on_p256(public_key)
         usage = x509.KeyUsage(
             digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,

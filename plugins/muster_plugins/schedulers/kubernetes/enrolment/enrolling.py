@@ -31,7 +31,7 @@ from muster_plugins.schedulers.kubernetes.enrolment.signer import PATH
 from muster_plugins.shared.error_words import in_words
 
 TIMEOUT_S = 30.0
-"""For each of connecting, shaking hands and answering. When a cluster starts, many agents wait for their turn."""
+"""Timeout for each of connecting, TLS and answering. When a cluster starts, many agents wait for their turn."""
 
 MOST_BYTES = 1 << 16
 """Maximum size of an answer."""
@@ -57,14 +57,14 @@ class Enrolment(NamedTuple):
 
 
 def require_places(enrolment: Enrolment) -> None:
-    """Unavailable when something is missing that no retry brings: a pod gets its volumes before it starts."""
+    """Raises Unavailable if something is missing that no retry brings: a pod gets its volumes before it starts."""
     problems = [
-        f"{option}: there is no file {file} that can be read"
+        f"{option}: cannot read {file}"
         for option, file in (("--authority", enrolment.authority_file), ("--token", enrolment.token_file))
         if not os.access(file, os.R_OK)
     ]
     if not enrolment.directory.is_dir() or not os.access(enrolment.directory, os.W_OK | os.X_OK):
-        problems.append(f"--tls: there is no directory {enrolment.directory} that can be written to")
+        problems.append(f"--tls: cannot write to {enrolment.directory}")
     if problems:
         raise Unavailable(f"{'; '.join(problems)}; mount the volumes as daemonset/base/agent.yaml does")
 
@@ -87,7 +87,7 @@ def keep_enrolled(enrolment: Enrolment) -> None:
 
 
 def enrol(enrolment: Enrolment) -> x509.Certificate:
-    """Writes tls.key, ca.crt and, last, tls.crt; NotEnrolled if the signer gives no certificate for this key."""
+    """Writes tls.key, ca.crt and, last, tls.crt. Raises NotEnrolled if the signer gives no certificate for this key."""
     try:
         key = _key(enrolment.directory / "tls.key")
         answer = _ask(enrolment, _public(key))
@@ -137,7 +137,7 @@ def _ask(enrolment: Enrolment, public_key: bytes) -> bytes:
 
 
 def _renewal(certificate: x509.Certificate) -> datetime:
-    """When to renew: after 40 to 60 % of its life, so that agents that started together do not renew together."""
+    """When to renew: after 40 to 60 % of the certificate's life, so that agents do not all renew together."""
     life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_before_utc + life * random.uniform(0.4, 0.6)  # noqa: S311 (spreads load, no secret)
 

@@ -1,7 +1,7 @@
 """The signer: a small HTTPS server that gives each agent a certificate in the name of its node.
 
-It holds the authority's key. Only the public key in a certificate comes from the client. What one node can use of the
-signer is bounded: one request at a time for each address, and few bytes for each request.
+It holds the authority's key. Only the public key in a certificate comes from the client. Limits bound what one node can
+use of the signer: one request at a time for each address, and few bytes for each request.
 """
 
 import asyncio

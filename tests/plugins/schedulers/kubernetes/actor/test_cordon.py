@@ -70,7 +70,7 @@ async def test_fields_are_ours_by_server_side_apply(standin, coordinator):
 
 
 async def test_what_others_write_into_our_fields_does_not_stop_us(standin, coordinator, kubectl):
-    """Nor is it kept: the state is ours to tell."""
+    """Their values do not block us and are overwritten, because the state is ours."""
     await coordinator.tell("CORDONED")
     await kubectl.label("n1", "muster.dev/service-state", "fine")
     assert (await coordinator.tell("PROBATION")).effect is Effect.DONE
@@ -78,7 +78,7 @@ async def test_what_others_write_into_our_fields_does_not_stop_us(standin, coord
 
 
 async def test_a_transition_can_be_told_again(standin, coordinator):
-    """It leaves the node and its one Event as they are."""
+    """A repeated call leaves the node and its one Event as they are."""
     await coordinator.tell("CORDONED")
     before, (event,) = standin.node("n1"), events(standin)
     assert (await coordinator.tell("CORDONED")).effect is Effect.DONE
@@ -105,7 +105,7 @@ async def test_event_and_annotation_say_the_cause(standin, coordinator):
 
 
 async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):
-    """Word for word what is done later."""
+    """The text is the same as that of the real action."""
     outcome = await coordinator.tell("CORDONED", dry_run=True)
     assert (outcome.effect, writes(standin), events(standin)) == (Effect.WOULD, [], [])
     assert outcome.detail == (
@@ -115,7 +115,7 @@ async def test_a_dry_run_changes_nothing_and_says_all(standin, coordinator):
 
 
 async def test_a_person_s_cordon_is_respected(standin, coordinator, kubectl):
-    """It is neither taken over nor undone, and the survey tells of it."""
+    """It is neither taken over nor removed, and the survey reports it."""
     await kubectl.cordon("n1")
     for after in ("CORDONED", "IN_SERVICE"):
         outcome = await coordinator.tell(after)
@@ -130,7 +130,7 @@ async def test_a_person_s_cordon_is_respected(standin, coordinator, kubectl):
 
 
 async def test_a_person_s_uncordon_is_respected(standin, coordinator, kubectl):
-    """The node is not cordoned again, and what is left of our mark goes when it is let back."""
+    """The node is not cordoned again, and the rest of our mark is removed when it returns."""
     await coordinator.tell("CORDONED")
     await kubectl.uncordon("n1")
     assert (await coordinator.see()).mark is Mark.UNDONE
@@ -144,7 +144,7 @@ async def test_a_person_s_uncordon_is_respected(standin, coordinator, kubectl):
 
 
 async def test_a_cordon_that_a_person_put_over_ours_stays(standin, coordinator, kubectl):
-    """We take back what is ours, and the API server knows that the cordon is somebody else's by now."""
+    """We remove our own cordon, and the API server knows that the remaining one belongs to somebody else."""
     await coordinator.tell("CORDONED")
     await kubectl.uncordon("n1")
     await kubectl.cordon("n1")
@@ -169,7 +169,7 @@ async def test_taints_of_others_stay(standin, coordinator, kubectl):
 
 
 async def test_a_node_that_has_opted_out_is_left_alone(standin, coordinator, kubectl):
-    """Whatever is to become of it."""
+    """Every transition leaves it alone."""
     await kubectl.label("n1", "muster.dev/opt-out", "true")
     for after in ("CORDONED", "IN_SERVICE"):
         assert (await coordinator.tell(after)).effect is Effect.LEFT
@@ -178,14 +178,14 @@ async def test_a_node_that_has_opted_out_is_left_alone(standin, coordinator, kub
 
 @pytest.mark.parametrize("after", ["CORDONED", "IN_SERVICE"])
 async def test_a_node_that_is_gone_is_no_failure(coordinator, kubectl, after):
-    """Trying again is of no use."""
+    """A retry would not help."""
     await kubectl.delete("n1")
     outcome = await coordinator.tell(after)
     assert (outcome.effect, outcome.detail) == (Effect.LEFT, "Kubernetes has no node n1")
 
 
 async def test_a_new_node_is_admitted(standin, coordinator, kubectl):
-    """The taint with which it came goes when it is in service, and not before."""
+    """The startup taint is removed when the node is in service, and not before."""
     startup = {"key": "muster.dev/accepting", "effect": "NoSchedule"}
     await kubectl.create(new_node("n2", taints=[startup]))
     assert (await coordinator.see("n2")).mark is Mark.OURS
@@ -203,7 +203,7 @@ async def test_no_pod_is_evicted(standin, coordinator):
 
 
 async def test_a_cordon_stays_ours_when_only_its_mark_is_removed(standin, coordinator, kubectl):
-    """The API server knows who has cordoned; the mark is put back when that is told again, or all is undone."""
+    """The API server knows who cordoned; the next call restores the mark or removes everything."""
     await coordinator.tell("CORDONED")
     mark = standin.node("n1")["metadata"]["annotations"]["muster.dev/quarantine"]
     for after in ("CORDONED", "IN_SERVICE"):
@@ -218,7 +218,7 @@ async def test_a_cordon_stays_ours_when_only_its_mark_is_removed(standin, coordi
 
 
 async def test_a_taint_of_ours_that_somebody_has_removed_is_put_back(standin, coordinator, kubectl):
-    """When the transition is told again, which the survey asks for."""
+    """The next call of the transition restores it, which the survey requests."""
     await coordinator.tell("CORDONED")
     await kubectl.untaint("n1", TAINT["key"])
     assert (await coordinator.see()).incomplete
@@ -227,7 +227,7 @@ async def test_a_taint_of_ours_that_somebody_has_removed_is_put_back(standin, co
 
 
 async def test_a_taint_without_cordon_and_mark_is_theirs(standin, coordinator, kubectl):
-    """Who leaves nothing but the taint keeps the node out with it."""
+    """If somebody removes everything but the taint, the taint is theirs and keeps work off the node."""
     await coordinator.tell("CORDONED")
     await kubectl.annotate("n1", "muster.dev/quarantine", None)
     await kubectl.uncordon("n1")

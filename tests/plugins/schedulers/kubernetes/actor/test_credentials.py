@@ -44,7 +44,7 @@ async def test_a_token_that_has_expired_is_a_failure(standin, in_a_pod):
     standin.replace_token(ACCOUNT)
     outcome = await in_a_pod.tell()
     assert outcome.effect is Effect.FAILED
-    expected = "node n1: HTTP 401: Unauthorized; the token or certificate has expired, or is of another cluster"
+    expected = "node n1: HTTP 401: Unauthorized; the token or certificate has expired, or belongs to another cluster"
     assert outcome.detail == expected
 
 
@@ -221,7 +221,7 @@ async def test_who_waits_for_an_answer_gets_it_while_others_open_anew(standin, c
 async def test_outside_of_a_cluster_a_kubeconfig_is_asked_for(new_coordinator, monkeypatch):
     """Where there is neither."""
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    with pytest.raises(Unavailable, match=r"this is no pod.*set plugins\.kubernetes\.actor\.kubeconfig"):
+    with pytest.raises(Unavailable, match=r"this is not a pod.*set plugins\.kubernetes\.actor\.kubeconfig"):
         await new_coordinator({}).survey()
 
 

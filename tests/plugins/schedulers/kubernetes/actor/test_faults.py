@@ -27,7 +27,7 @@ ASKED_AGAIN = {Fault.DROPPED_BEFORE, Fault.DROPPED_AFTER}
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_at_any_step_is_healed_by_telling_again(standin, coordinator, fault):
-    """The first time FAILED, the second DONE, and nothing is there twice."""
+    """The first call is FAILED, the second DONE, and nothing exists twice."""
     for name, (verb, path) in STEPS.items():
         standin.add_node(name)
         times = 2 if verb == "get" and fault in ASKED_AGAIN else 1
@@ -45,7 +45,7 @@ async def test_a_fault_at_any_step_is_healed_by_telling_again(standin, coordinat
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_node_does_not_wait_for_its_event(coordinator, fault, standin):
-    """It is as it should be without one, so trying again would be of no use to it."""
+    """The node is in its right state without the Event, so a retry would not help it."""
     for after in ("CORDONED", "IN_SERVICE"):
         standin.order(fault, verb="create", path="/api/v1/namespaces/default/events")
         outcome = await coordinator.tell(after)
@@ -57,7 +57,7 @@ async def test_a_node_does_not_wait_for_its_event(coordinator, fault, standin):
 
 
 async def test_how_long_to_wait_is_passed_on(standin, coordinator):
-    """To whoever tries again."""
+    """The outcome has the server's wait for the retry."""
     standin.order(Fault.TOO_MANY, seconds=17)
     assert (await coordinator.tell()).retry_after_s == 17.0
     standin.order(Fault.INTERNAL)
@@ -65,14 +65,14 @@ async def test_how_long_to_wait_is_passed_on(standin, coordinator):
 
 
 async def test_nobody_waits_for_more_than_an_hour(standin, coordinator):
-    """Who asks for days has made a mistake, and the node would stay as it is for so long."""
+    """A longer wait is a mistake, and the node would stay unchanged for that time."""
     for seconds in (3601, 99_999_999):
         standin.order(Fault.TOO_MANY, seconds=seconds)
         assert (await coordinator.tell()).retry_after_s == 3600.0
 
 
 async def test_a_node_that_has_changed_is_looked_at_again(standin, coordinator):
-    """Twice, and quickly."""
+    """The change is decided again twice, without a pause."""
     standin.order(Fault.CONFLICT, verb="patch")
     assert (await coordinator.tell()).effect is Effect.DONE
     standin.order(Fault.CONFLICT, verb="patch", times=4)
@@ -99,14 +99,14 @@ def between_look_and_change(monkeypatch):
 
 
 async def test_a_person_who_is_quicker_is_respected(standin, coordinator, kubectl, between_look_and_change):
-    """Who cordons a node that we are about to cordon has it."""
+    """The cordon belongs to a person who sets it before us."""
     between_look_and_change(kubectl.cordon)
     assert (await coordinator.tell("CORDONED")).effect is Effect.LEFT
     assert "muster.dev/quarantine" not in standin.node("n1")["metadata"]["annotations"]
 
 
 async def test_a_node_that_goes_is_not_made_anew(standin, coordinator, kubectl, between_look_and_change):
-    """Which is what applying to nothing would do."""
+    """Applying to a missing node would create it."""
     between_look_and_change(kubectl.delete)
     assert (await coordinator.tell("CORDONED")).effect is Effect.LEFT
     assert (await coordinator.survey()).nodes == ()
@@ -139,7 +139,7 @@ async def test_an_answer_that_is_none_is_a_failure(standin, coordinator, verb):
     """With what is wrong about it."""
     standin.order(Fault.GARBAGE, verb=verb)
     outcome = await coordinator.tell()
-    assert (outcome.effect, "is not what Kubernetes would say" in outcome.detail) == (Effect.FAILED, True)
+    assert (outcome.effect, "is not an answer of Kubernetes" in outcome.detail) == (Effect.FAILED, True)
 
 
 @pytest.fixture

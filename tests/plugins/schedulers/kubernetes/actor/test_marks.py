@@ -4,7 +4,13 @@ import pytest
 
 from muster import Mark
 from muster.model import Json
-from muster_plugins.schedulers.kubernetes.marks import has_opted_out, others_word, our_mark, whose_mark, why_left
+from muster_plugins.schedulers.kubernetes.marks import (
+    describe_others_mark,
+    has_opted_out,
+    mark_owner,
+    our_mark,
+    why_left,
+)
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
 
 MARK = '{"transition": "t1", "state": "CORDONED", "reason": "because", "since": "2027-01-15T08:00:00Z"}'
@@ -39,7 +45,7 @@ MARKS = {
 def test_a_cordon_is_ours_while_our_mark_is_there(as_node, settings, metadata, spec, mark):
     """And the mark without a cordon is one that somebody has undone."""
     node = as_node(spec=spec, **metadata)
-    assert whose_mark(node, settings()) is mark
+    assert mark_owner(node, settings()) is mark
     ours = our_mark(node, settings())
     assert (ours.transition if ours else None) == ("t1" if metadata == MARKED else None)
 
@@ -93,17 +99,17 @@ def cordoned_by(as_node):
 
 def test_a_cordon_without_our_mark_is_ours_while_nobody_else_wants_it(cordoned_by, settings):
     """The API server remembers who does; only what we have applied counts, not what is merely called like us."""
-    assert whose_mark(cordoned_by(("muster", "Apply")), settings()) is Mark.OURS
-    assert whose_mark(cordoned_by(("muster", "Update")), settings()) is Mark.FOREIGN
-    assert whose_mark(cordoned_by(("muster", "Apply"), ("argocd", "Apply")), settings()) is Mark.FOREIGN
+    assert mark_owner(cordoned_by(("muster", "Apply")), settings()) is Mark.OURS
+    assert mark_owner(cordoned_by(("muster", "Update")), settings()) is Mark.FOREIGN
+    assert mark_owner(cordoned_by(("muster", "Apply"), ("argocd", "Apply")), settings()) is Mark.FOREIGN
 
 
 def test_a_cordon_with_our_mark_is_ours_unless_only_others_want_it(cordoned_by, settings):
     """As when somebody has uncordoned the node and cordoned it again before we looked."""
-    assert whose_mark(cordoned_by(**MARKED), settings()) is Mark.OURS
-    assert whose_mark(cordoned_by(("muster", "Apply"), **MARKED), settings()) is Mark.OURS
-    assert whose_mark(cordoned_by(("muster", "Apply"), ("argocd", "Apply"), **MARKED), settings()) is Mark.OURS
-    assert whose_mark(cordoned_by(("kubectl-cordon", "Update"), **MARKED), settings()) is Mark.FOREIGN
+    assert mark_owner(cordoned_by(**MARKED), settings()) is Mark.OURS
+    assert mark_owner(cordoned_by(("muster", "Apply"), **MARKED), settings()) is Mark.OURS
+    assert mark_owner(cordoned_by(("muster", "Apply"), ("argocd", "Apply"), **MARKED), settings()) is Mark.OURS
+    assert mark_owner(cordoned_by(("kubectl-cordon", "Update"), **MARKED), settings()) is Mark.FOREIGN
 
 
 def test_our_mark_beside_a_cordon_of_others_goes_when_the_node_is_let_back(cordoned_by, transition, settings):
@@ -116,10 +122,10 @@ def test_our_mark_beside_a_cordon_of_others_goes_when_the_node_is_let_back(cordo
 def test_keys_can_be_set(as_node, settings):
     """Of the mark, of the label that keeps us off, and of the taint of new nodes."""
     other = settings(prefix="example.com", opt_out="example.com/keep=please", startup_taint="example.com/new")
-    assert whose_mark(as_node(spec=CORDONED, annotations={"example.com/quarantine": MARK}), other) is Mark.OURS
-    assert whose_mark(as_node(spec=CORDONED, **MARKED), other) is Mark.FOREIGN
+    assert mark_owner(as_node(spec=CORDONED, annotations={"example.com/quarantine": MARK}), other) is Mark.OURS
+    assert mark_owner(as_node(spec=CORDONED, **MARKED), other) is Mark.FOREIGN
     assert (
-        whose_mark(as_node(spec={"taints": [{"key": "example.com/new", "effect": "NoSchedule"}]}), other) is Mark.OURS
+        mark_owner(as_node(spec={"taints": [{"key": "example.com/new", "effect": "NoSchedule"}]}), other) is Mark.OURS
     )
     assert has_opted_out(as_node(labels={"example.com/keep": "please"}), other)
 
@@ -133,9 +139,9 @@ def test_a_cordon_names_the_program_that_set_it(as_node):
     ours = {"manager": "muster", "operation": "Apply", "fieldsV1": {"f:spec": {"f:unschedulable": {}}}}
     for known in (writers, [ours, *writers]):
         by_kubectl = as_node(spec=CORDONED, managedFields=known)
-        assert others_word(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
-    assert others_word(as_node(spec=CORDONED)) == "cordoned by somebody else"
-    assert others_word(as_node()) == "tainted by somebody else"
+        assert describe_others_mark(by_kubectl) == "cordoned with kubectl-cordon at 2026-02-01T00:00:00Z"
+    assert describe_others_mark(as_node(spec=CORDONED)) == "cordoned by somebody else"
+    assert describe_others_mark(as_node()) == "tainted by somebody else"
 
 
 def tainted(key):
@@ -152,12 +158,12 @@ LEAVING = {
     "is scaled down": (tainted("ToBeDeletedByClusterAutoscaler"), "cluster autoscaler removes it"),
     "may be scaled down some day": (tainted("DeletionCandidateOfClusterAutoscaler"), None),
     "is consolidated": (tainted("karpenter.sh/disrupted"), "Karpenter removes it"),
-    "is shut down": (tainted("node.cloudprovider.kubernetes.io/shutdown"), "machine is shut down"),
+    "is shut down": (tainted("node.cloudprovider.kubernetes.io/shutdown"), "machine is being shut down"),
     "is ended by Google": (tainted("cloud.google.com/impending-node-termination"), "Google Cloud ends"),
     "is maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "ONGOING"}}, "maintains its host"),
     "will be maintained": ({"labels": {"cloud.google.com/active-node-maintenance": "PENDING"}}, None),
-    "is taken back by AWS": (tainted("aws-node-termination-handler/spot-itn"), "takes its spot machine back"),
-    "reboots": ({"status": {"conditions": [SHUTTING_DOWN]}}, "its host shuts down"),
+    "is taken back by AWS": (tainted("aws-node-termination-handler/spot-itn"), "reclaims its spot machine"),
+    "reboots": ({"status": {"conditions": [SHUTTING_DOWN]}}, "its host is shutting down"),
     "is not ready": ({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no CNI"}]}}, None),
 }  # fmt: skip
 

@@ -100,7 +100,7 @@ async def test_a_proxy_that_is_not_there_is_named(standin, coordinator, monkeypa
     """Without its password, as it is not the API server that does not answer."""
     monkeypatch.setenv("HTTPS_PROXY", "http://ada:secret@127.0.0.1:1")
     detail = (await coordinator.tell()).detail
-    assert f"no answer from {standin.url} by way of the proxy http://127.0.0.1:1: Connection refused" in detail
+    assert f"no answer from {standin.url} through the proxy http://127.0.0.1:1: Connection refused" in detail
     assert "secret" not in detail
 
 
@@ -117,7 +117,7 @@ async def test_what_a_proxy_says_is_told_without_its_password(coordinator, proxy
     proxy.refusal = refusal
     outcome = await coordinator.tell()
     assert outcome.effect is Effect.FAILED
-    assert re.search(f"by way of the proxy {proxy.url}: {said}$", outcome.detail)
+    assert re.search(f"through the proxy {proxy.url}: {said}$", outcome.detail)
     assert "secret" not in outcome.detail
 
 

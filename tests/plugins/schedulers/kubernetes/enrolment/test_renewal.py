@@ -82,8 +82,8 @@ def test_what_no_retry_brings_ends_the_command(muster, tmp_path):
     ended = muster("kubernetes", "enrol", *(str(word) for option in places.items() for word in option))
     assert (ended.returncode, ended.stdout) == (69, "")
     assert ended.stderr == (
-        f"muster: --authority: there is no file {places['--authority']} that can be read; "
-        f"--tls: there is no directory {places['--tls']} that can be written to; "
+        f"muster: --authority: cannot read {places['--authority']}; "
+        f"--tls: cannot write to {places['--tls']}; "
         "mount the volumes as daemonset/base/agent.yaml does\n"
     )
 

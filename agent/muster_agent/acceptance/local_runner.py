@@ -25,7 +25,7 @@ Say = Callable[[str, str], None]
 """Called with the name of a check and the progress of its run."""
 
 
-class Bench:
+class LocalRunner:
     """Runs checks, one at a time. `inventory` is this node's."""
 
     def __init__(
@@ -88,10 +88,10 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(
+async def local_runner(
     launcher: Launcher, settings: Settings, references: tuple[Reference, ...], say: Say
-) -> AsyncIterator[Bench]:
-    """A bench with this node's devices. At the end, also an early one, it kills what runs and cleans up."""
+) -> AsyncIterator[LocalRunner]:
+    """A runner with this node's devices. At its end, even an early one, it kills running checks and cleans up."""
     events: asyncio.Queue[RunnerEvent] = asyncio.Queue()
     memory_limit = memory_limit_bytes(settings.agent)
     resident = ResidentChild(launcher, resident_limit_bytes(memory_limit))
@@ -107,7 +107,7 @@ async def bench(
         labels = read_labels(settings.agent.labels_file)
         inventory = completed(await resident.inventory() or Inventory(), settings, labels)
         runner.surroundings = replace(surroundings, devices=inventory.devices)
-        yield Bench(runner, events, settings.node, inventory, say)
+        yield LocalRunner(runner, events, settings.node, inventory, say)
     finally:
         await runner.close()
 
