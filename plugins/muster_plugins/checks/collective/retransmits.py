@@ -1,16 +1,16 @@
 """The share of TCP segments that the ranks of a node had to send again because they were lost.
 
 TCP repairs the loss of packets, so a link that loses a few packets is hardly slower than a healthy one. But both of its
-ends retransmit many segments. The kernel counts them for each connection, and only the connections of the ranks count
-here: the counters of the whole host also have the retransmissions of other programs. Example: an exporter that cannot
-reach its server resends a segment a second, which is more than 0.5 % of the 2,500 segments of a quick run.
+ends retransmit many segments. The kernel counts them for each connection, and only the ranks' connections to other
+hosts count here: the counters of the whole host also have the retransmissions of other programs. Example: an exporter
+that cannot reach its server resends a segment a second, which is more than 0.5 % of the 2,500 segments of a quick run.
 """
 
 import contextlib
 import os
 import socket
 import struct
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -36,6 +36,7 @@ _FEWEST = 500
 _RESENT, _SENT = 100, 136
 """Where struct tcp_info has tcpi_total_retrans and, since Linux 4.2, tcpi_segs_out (include/uapi/linux/tcp.h)."""
 
+_COUNTER = struct.Struct("I")
 _INFO_BYTES = 256
 
 _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
@@ -55,6 +56,9 @@ class Counters(NamedTuple):
     resent: int
 
 
+Reading = Mapping[str, Counters | None]
+
+
 class Resent(NamedTuple):
     """Facts about the segments that were sent between two readings of the connections."""
 
@@ -62,12 +66,18 @@ class Resent(NamedTuple):
     facts: Json
 
 
-def look() -> dict[str, Counters]:
-    """The counters of each TCP connection of this process, by the name that the kernel gives its socket.
+def look() -> Reading:
+    """The counters of each TCP connection of this process to another host, by the kernel's name of the socket.
 
-    Connections without counters are left out.
+    Connections within this host do not count: no link carries them, and a busy host itself drops their packets. The
+    counters are None if the kernel does not have them.
     """
-    return {name: counters for name, fd in _sockets() if (counters := _counters(fd)) is not None}
+    found: dict[str, Counters | None] = {}
+    for name, fd in _sockets():
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as connection:  # closed, or not connected
+            if _leads_to_another_host(connection):
+                found[name] = _counters(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES))
+    return found
 
 
 def _sockets() -> Iterator[tuple[str, int]]:
@@ -79,36 +89,41 @@ def _sockets() -> Iterator[tuple[str, int]]:
                 yield name, int(entry.name)
 
 
-def _counters(fd: int) -> Counters | None:
-    try:
-        with socket.socket(fileno=os.dup(fd)) as connection:
-            info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _INFO_BYTES)
-        return Counters(_counter(info, _SENT), _counter(info, _RESENT))
-    except (OSError, struct.error):  # not a TCP socket, or an older kernel
+def _leads_to_another_host(connection: socket.socket) -> bool:
+    """Whether it is a TCP connection whose ends have different addresses. OSError if it is not connected."""
+    is_tcp = connection.type == socket.SOCK_STREAM and connection.family in (socket.AF_INET, socket.AF_INET6)
+    return is_tcp and connection.getpeername()[0] != connection.getsockname()[0]
+
+
+def _counters(info: bytes) -> Counters | None:
+    if len(info) < _SENT + _COUNTER.size:
         return None
+    (sent,), (resent,) = _COUNTER.unpack_from(info, _SENT), _COUNTER.unpack_from(info, _RESENT)
+    return Counters(sent, resent)
 
 
-def _counter(info: bytes, offset: int) -> int:
-    value: int = struct.unpack_from("I", info, offset)[0]
-    return value
-
-
-def sent_again(before: Mapping[str, Counters], group: RankGroup, transports: Container[Transport]) -> Resent:
+def sent_again(before: Reading, group: RankGroup, transports: Container[Transport]) -> Resent:
     """Retransmissions of the ranks of this node since the reading `before`; the first rank of the node reports them.
 
     `transports` are those of NCCL in the whole group. Of these only its sockets use the kernel's TCP; gloo always does.
     """
     if group.backend != "gloo" and "NET/Socket" not in transports:
         return Resent({}, {"over_tcp": False})
-    of_node = group.gather_on_node("segments", segments_between(before, look()), Segments)
+    of_node = group.gather_on_node("segments", segments_between(before, look()), Segments | None)
     again = resent_of(of_node) if group.local_ranks[group.rank] == 0 else Resent({}, {})
     return again._replace(facts=again.facts | {"over_tcp": True})
 
 
-def segments_between(before: Mapping[str, Counters], after: Mapping[str, Counters]) -> Segments:
-    """The segments that were sent between two readings. Connections that were closed in between do not count."""
-    unused = Counters(0, 0)
-    grown = [_growth(before.get(name, unused), now) for name, now in after.items()]
+def segments_between(before: Reading, after: Reading) -> Segments | None:
+    """The segments that were sent between two readings; None if the kernel does not count them.
+
+    Connections that were closed in between do not count.
+    """
+    grown = []
+    for name, now in after.items():
+        if now is None:
+            return None
+        grown.append(_growth(before.get(name) or Counters(0, 0), now))
     resent = sum(each.resent for each in grown)
     # The kernel counts a retransmission before it tries, so a failed one is not among all segments.
     return Segments(max(0, sum(each.all for each in grown) - resent), resent)
@@ -118,11 +133,12 @@ def _growth(was: Counters, now: Counters) -> Counters:
     return Counters((now.all - was.all) % 2**32, (now.resent - was.resent) % 2**32)
 
 
-def resent_of(ranks: list[Segments]) -> Resent:
+def resent_of(ranks: Sequence[Segments | None]) -> Resent:
     """The share of segments that the ranks retransmitted, if they sent enough to judge it."""
-    sent, resent = (sum(counts) for counts in zip(*ranks, strict=True))
-    if sent == 0:
+    counted = [segments for segments in ranks if segments is not None]
+    if len(counted) < len(ranks):
         return Resent({}, {"tcp_uncounted": "the kernel does not count the segments of a connection (needs Linux 4.2)"})
+    sent, resent = sum(each.sent for each in counted), sum(each.resent for each in counted)
     metrics: dict[str, Metric] = {METRIC: resent / sent} if sent >= _FEWEST else {}
     return Resent(metrics, {"tcp_segments": {"sent": sent, "resent": resent}})
 
