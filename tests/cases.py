@@ -1,4 +1,4 @@
-"""Many small cases in one test: a table, of which every case that fails is named.
+"""Many small cases in one test: a table, of which every case that fails is named. The test may be `async` or a method.
 
 `@cases` is written as `@pytest.mark.parametrize` is. That makes a test of each case, which costs some milliseconds to
 collect, to set up and to report: for thousands of cases that take microseconds, more than all they do.
@@ -8,14 +8,15 @@ All cases run in one test, so they share its fixtures: a test that changes what 
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 LONGEST_NAME = 300
 
-Test = Callable[..., None]
+Test = Callable[..., Any]
 
 
 def cases(
@@ -31,25 +32,45 @@ def cases(
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
-        def every_case(**fixtures: Any) -> None:
+        def every_case(*itself: Any, **fixtures: Any) -> None:
             failures: list[BaseException] = []
             for name, values in rows:
-                try:
-                    test(**values, **fixtures)
-                except (Exception, pytest.fail.Exception) as failure:
-                    failure.add_note(f"in the case {name or _name(values)}")
-                    failures.append(failure)
-            if len(failures) == 1:
-                raise failures[0]
-            if failures:
-                raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} cases fail", failures)
+                with _kept(failures, name, values):
+                    test(*itself, **values, **fixtures)
+            _raise(failures, len(rows))
 
+        @functools.wraps(test)
+        async def every_async_case(*itself: Any, **fixtures: Any) -> None:
+            failures: list[BaseException] = []
+            for name, values in rows:
+                with _kept(failures, name, values):
+                    await test(*itself, **values, **fixtures)
+            _raise(failures, len(rows))
+
+        every: Test = every_async_case if inspect.iscoroutinefunction(test) else every_case
         signature = inspect.signature(test)
         fixtures = [given for given in signature.parameters.values() if given.name not in parameters]
-        every_case.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
-        return every_case
+        every.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+        return every
 
     return decorate
+
+
+@contextmanager
+def _kept(failures: list[BaseException], name: str, values: dict[str, Any]) -> Iterator[None]:
+    """Adds the failure of a case to the others, with the name of the case."""
+    try:
+        yield
+    except (Exception, pytest.fail.Exception) as failure:
+        failure.add_note(f"in the case {name or _name(values)}")
+        failures.append(failure)
+
+
+def _raise(failures: list[BaseException], cases: int) -> None:
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} of {cases} cases fail", failures)
 
 
 def _rows(

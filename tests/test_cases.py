@@ -18,6 +18,18 @@ def test_a_case_that_fails_is_named():
     assert failure.value.__notes__ == ["in the case one=2, other=3"]
 
 
+async def test_a_case_that_is_awaited_is_named():
+    """As any other."""
+
+    @cases("number", [1, 2])
+    async def is_one(number: int) -> None:
+        assert number == 1
+
+    with pytest.raises(AssertionError) as failure:
+        await is_one()
+    assert failure.value.__notes__ == ["in the case number=2"]
+
+
 def test_rows_may_have_names():
     """Then a case that fails is called so."""
 

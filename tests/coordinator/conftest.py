@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 import pytest
+from sqlalchemy import create_engine
 from tests.muster_process import MusterProcess
 
 from muster.check import CheckInfo, Needs, Scope, Worse
@@ -34,6 +36,7 @@ from muster.wire.messages import (
     Start,
 )
 from muster.wire.topics import NodeTopic, Topics
+from muster_coordinator.store.migrations.upgrade import upgrade
 from muster_coordinator.web.local_token import find_token
 
 TOPICS = Topics("default")
@@ -112,6 +115,24 @@ class Coordinator:
         return answer
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory):
+    """The file of a database after all migrations: they cost more than most tests that need an empty one."""
+    file = tmp_path_factory.mktemp("database") / "muster.db"
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.begin() as connection:
+        upgrade(connection)
+    engine.dispose()
+    return file
+
+
+@pytest.fixture
+def data_dir(tmp_path, empty_database):
+    """A data directory with an empty database."""
+    shutil.copy(empty_database, tmp_path)
+    return tmp_path
+
+
 @pytest.fixture
 def more_settings():
     """Settings of the coordinator beside those that every test needs, as environment variables."""
@@ -119,9 +140,12 @@ def more_settings():
 
 
 @pytest.fixture
-def coordinator(tmp_path, more_settings):
+def coordinator(tmp_path, empty_database, more_settings):
     """A coordinator with an embedded broker that is ready."""
-    running = Coordinator(tmp_path / "coordinator", **more_settings)
+    directory = tmp_path / "coordinator"
+    directory.mkdir(mode=0o700)
+    shutil.copy(empty_database, directory)
+    running = Coordinator(directory, **more_settings)
     try:
         running.start()
         yield running

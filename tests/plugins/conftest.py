@@ -2,13 +2,15 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -18,40 +20,73 @@ HERE = Path(__file__).parent
 
 
 class MeasuringChild:
-    """The other end of `measuring_child.py`."""
+    """The other end of a child of `measuring_child.py`."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
+    def __init__(self, lines: IO[str]) -> None:
+        self._lines = lines
 
     def ask(self, do: str, *nodes: dict[str, Any], **request: Any) -> Any:
         """What the child answers; each of `nodes` is the settings of one node that takes part."""
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps({"do": do, "nodes": nodes or [{}], **request}) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        self._lines.write(json.dumps({"do": do, "nodes": nodes or [{}], **request}) + "\n")
+        self._lines.flush()
+        return json.loads(self._lines.readline())
+
+
+class PreparedChildren:
+    """A process that has imported what checks need, and forks for each child."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+
+    @contextmanager
+    def child(self, **environment: str) -> Iterator[MeasuringChild]:
+        """A child with these variables in its environment, which is killed at the end."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._requests, [json.dumps(environment).encode()], [theirs.fileno()])
+        with ours, ours.makefile("rw", encoding="utf-8") as lines:
+            pid = int(lines.readline())
+            try:
+                yield MeasuringChild(lines)
+            finally:
+                os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
-def measuring_child(*arguments: str, **environment: str) -> Iterator[MeasuringChild]:
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error", HERE / "measuring_child.py", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | environment,
-    )
-    try:
-        yield MeasuringChild(process)
-    finally:
-        process.kill()
-        process.communicate()
+def prepared_children(*arguments: str, **environment: str) -> Iterator[PreparedChildren]:
+    """Starts the process that forks; variables that a program reads only while it starts must be given here."""
+    requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", HERE / "measuring_child.py", str(theirs.fileno()), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env=os.environ | environment,
+        )
+    with process, requests:
+        yield PreparedChildren(requests)
 
 
 @pytest.fixture(scope="session")
 def torch_child(live: None) -> Iterator[MeasuringChild]:
     """A child that has imported torch and forks for each run, so that only the first test waits for the import."""
-    with measuring_child("--torch", GLOO_SOCKET_IFNAME="lo") as child:
+    with prepared_children("--torch", GLOO_SOCKET_IFNAME="lo") as children, children.child() as child:
         yield child
+
+
+@pytest.fixture(scope="session")
+def children_with_stub(nvml_stub: Path) -> Iterator[PreparedChildren]:
+    """Children for which NVML is the stub."""
+    with prepared_children(LD_LIBRARY_PATH=str(nvml_stub)) as children:
+        yield children
+
+
+@pytest.fixture(scope="session")
+def children_without_nvml(live: None) -> Iterator[PreparedChildren]:
+    """Children for which no NVML is installed."""
+    with prepared_children() as children:
+        yield children
 
 
 class StubbedNode:
@@ -84,18 +119,18 @@ class StubbedNode:
 
 
 @pytest.fixture
-def stubbed_node(nvml_stub: Path, tmp_path: Path) -> Iterator[StubbedNode]:
+def stubbed_node(children_with_stub: PreparedChildren, tmp_path: Path) -> Iterator[StubbedNode]:
     """A node whose NVML is the stub, with two healthy devices to begin with and an empty PCI bus."""
     state_file = tmp_path / "state"
     state_file.write_text("devices=2\n", encoding="utf-8")
-    with measuring_child(LD_LIBRARY_PATH=str(nvml_stub), STUB_NVML_STATE=str(state_file)) as child:
+    with children_with_stub.child(STUB_NVML_STATE=str(state_file)) as child:
         yield StubbedNode(child, state_file, tmp_path / "pci")
 
 
 @pytest.fixture
-def node_without_nvml(live: None, tmp_path: Path) -> Iterator[StubbedNode]:
+def node_without_nvml(children_without_nvml: PreparedChildren, tmp_path: Path) -> Iterator[StubbedNode]:
     """A node on which no NVML is installed, with an empty PCI bus."""
-    with measuring_child() as child:
+    with children_without_nvml.child() as child:
         yield StubbedNode(child, tmp_path / "state", tmp_path / "pci")
 
 

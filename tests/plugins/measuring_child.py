@@ -1,9 +1,11 @@
-"""Measures for the tests, in a process of its own: one request a line on stdin, one answer a line on stdout, as JSON.
+"""Measures for the tests, in processes of their own: one request a line, one answer a line, as JSON.
+
+This program has imported everything. It forks a child for each message on its socket, which brings the variables that
+the child's environment has beside those of this program, and the connection over which the child is asked.
 
 A request names a check, or `inventory` or `probe`, and for each node that takes part its settings and, in `ranks`, how
-many ranks it brings if not one. A check runs as an
-agent would run it: found by entry point, prepared by the plugins, measured and judged by shipped references. Resident
-checks run here, each rank of the others in a fork, so that torch is imported once for all of them.
+many ranks it brings if not one. A check runs as an agent would run it: found by entry point, prepared by the plugins,
+measured and judged by shipped references. Resident checks run in the child, each rank of the others in a fork of it.
 """
 
 import json
@@ -14,7 +16,9 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +46,14 @@ class BareContext:
         return self.meeting
 
 
+@lru_cache(maxsize=1)
+def loaded(nodes: str) -> list[Plugins]:
+    """The plugins of these nodes, loaded once for a series of requests about the same, as an agent loads them."""
+    return [load(Config(Settings.model_validate(settings))) for settings in json.loads(nodes)]
+
+
 def answer(request: dict[str, Any]) -> Any:
-    nodes = [load(Config(Settings.model_validate(settings))) for settings in request.get("nodes", [{}])]
+    nodes = loaded(json.dumps(request.get("nodes", [{}])))
     if request["do"] == "inventory":
         return inventory(nodes[0]).model_dump(mode="json")
     if request["do"] == "probe":
@@ -184,12 +194,39 @@ def limit_memory(spare_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (has + spare_bytes, has + spare_bytes))
 
 
+def serve(connection: socket.socket) -> None:
+    """Says which process this is, and answers until the test hangs up."""
+    with connection, connection.makefile("rw", encoding="utf-8") as lines:
+        print(os.getpid(), file=lines, flush=True)
+        for line in lines:
+            print(json.dumps(answer(json.loads(line))), file=lines, flush=True)
+
+
+def reap(options: int) -> None:
+    """Waits for children that have ended, so that their processor time counts."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, options)[0]:
+            pass
+
+
 def main() -> None:
     if "--torch" in sys.argv:
         import torch._dynamo  # noqa: PLC0415  see below; training in parallel needs it
         import torch.distributed  # noqa: F401, PLC0415  only some tests need it
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+    load(Config(Settings()))
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    while True:
+        environment, fds, _, _ = socket.recv_fds(requests, 1 << 16, 1)
+        if not environment:
+            break  # the tests have ended
+        reap(os.WNOHANG)
+        if not os.fork():
+            requests.close()
+            os.environ.update(json.loads(environment))
+            serve(socket.socket(fileno=fds[0]))
+            os._exit(0)
+        os.close(fds[0])
+    reap(0)
 
 
 if __name__ == "__main__":

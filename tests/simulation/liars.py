@@ -9,6 +9,7 @@ on whom to accuse. Partners are drawn at random, and no claim of a liar changes 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
@@ -190,7 +191,7 @@ class Ended:
             if culprit.part is not Part.LINK or self.liars.nodes.isdisjoint(culprit.of)
         }
 
-    @property
+    @cached_property
     def suspected(self) -> set[str]:
         """The nodes that are convicted or inconclusive, or at the end of a convicted link."""
         links = (culprit.of for culprit in self.diagnosis.paths.convicted.values() if culprit.part is Part.LINK)

@@ -21,6 +21,7 @@ class Promises:
         self._invited: dict[str, int] = {}  # by group, in which step
         self._ended_groups: dict[str, GroupRecord] = {}
         self._ended_sweeps: dict[str, SweepRecord] = {}
+        self._groups: list[list[tuple[str, ...]]] = []  # by sweep, the members of each group at the last step
         self._steps = 0
 
     def about(self, event: Event, fleet: Fleet) -> SweepRecord | None:
@@ -35,10 +36,13 @@ class Promises:
         self._steps += 1
         new = self._formed(commands)
         sweeps = list(fleet._sweeps.running.values())
-        groups = [group.members for sweep in sweeps for group in sweep.live.values()]
-        assert len(set().union(*groups)) == sum(map(len, groups)), "a node is in two groups"
-        for sweep in sweeps:
-            self._check_limit(sweep)
+        groups = [[group.members for group in sweep.live.values()] for sweep in sweeps]
+        if groups != self._groups:  # most steps form and end none
+            self._groups = groups
+            members = [node for each in groups for group in each for node in group]
+            assert len(set(members)) == len(members), "a node is in two groups"
+            for sweep in sweeps:
+                self._check_limit(sweep)
         if new:
             self._check_priority(sweeps, new)
 
@@ -60,8 +64,7 @@ class Promises:
         return {join.group for join in joins}
 
     def _check_limit(self, sweep: Sweep) -> None:
-        limit, live = sweep.plan.limits.nodes, sweep.live.values()
-        taken = sum(len(group.members) for group in live)
+        limit, live, taken = sweep.plan.limits.nodes, sweep.live, _members(sweep)
         assert limit is None or taken <= limit or len(live) == 1, f"{taken} nodes in groups, {limit} were allowed"
 
     def _check_priority(self, sweeps: list[Sweep], new: set[str]) -> None:
@@ -75,9 +78,14 @@ class Promises:
     def _wanted(self, sweep: Sweep) -> set[str]:
         """The nodes that a sweep waits for and could use now."""
         wanted: set[str] = set()
+        limit, taken = sweep.plan.limits.nodes, _members(sweep)
         for formation in [] if sweep._round is None else sweep._round.waiting:
-            limit, taken = sweep.plan.limits.nodes, sum(len(group.members) for group in sweep.live.values())
             if limit is not None and taken and taken + len(formation.members) > limit:
                 break
             wanted.update(formation.members)
         return wanted
+
+
+def _members(sweep: Sweep) -> int:
+    """How many nodes are in the groups of a sweep."""
+    return sum(len(group.members) for group in sweep.live.values())

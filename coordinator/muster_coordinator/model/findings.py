@@ -2,6 +2,7 @@
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -29,6 +30,7 @@ def cause_label(cause: str) -> str:
     return cause if found is None else f"{found['what'].upper()} {found['number']}"
 
 
+@lru_cache(maxsize=64)  # the same few moments come again and again
 def as_stored(moment: float) -> float:
     """A time in whole milliseconds, rounded down as it is stored, so that a restart compares the same times."""
     return float(parse_instant(format_instant(moment)))

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any, Self
 
+from pydantic import Field
+
 from muster.alarm import Alarm
 from muster.model import Action as SuggestedAction
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
@@ -213,25 +215,33 @@ class ActorStatus(Data):
     shows_held: bool = False
 
 
+_NO_EVIDENCE = NodeEvidence()
+_NO_STATUS = ActorStatus()
+
+
 class QuarantineRecord(Data):
     """Everything from which the service state of one node is decided, as it is stored."""
 
     node: Name
-    evidence: NodeEvidence = NodeEvidence()
+    # New records share these, as nothing changes them. A plain default would be copied deeply for each record.
+    evidence: NodeEvidence = Field(default_factory=lambda: _NO_EVIDENCE)
     decision: NodeDecision
-    actors: ActorStatus = ActorStatus()
+    actors: ActorStatus = Field(default_factory=lambda: _NO_STATUS)
 
     def with_evidence(self, **changes: Any) -> Self:
         """The record with these fields of the evidence changed."""
-        return self.model_copy(update={"evidence": self.evidence.model_copy(update=changes)})
+        return self if _holds(self.evidence, changes) else self._with("evidence", self.evidence, changes)
 
     def with_decision(self, **changes: Any) -> Self:
         """The record with these fields of the decision changed."""
-        return self.model_copy(update={"decision": self.decision.model_copy(update=changes)})
+        return self if _holds(self.decision, changes) else self._with("decision", self.decision, changes)
 
     def with_actor_status(self, **changes: Any) -> Self:
         """The record with these fields of the actors' status changed."""
-        return self.model_copy(update={"actors": self.actors.model_copy(update=changes)})
+        return self if _holds(self.actors, changes) else self._with("actors", self.actors, changes)
+
+    def _with(self, name: str, part: Data, changes: dict[str, Any]) -> Self:
+        return self.model_copy(update={name: part.model_copy(update=changes)})
 
     @property
     def state(self) -> ServiceState:
@@ -295,6 +305,11 @@ class QuarantineRecord(Data):
         decision = self.decision
         is_next = decision.probation is not None and decision.probation.test == test
         return is_next or any(opinion.test == test for opinion in decision.second_opinions.values())
+
+
+def _holds(part: Data, changes: dict[str, Any]) -> bool:
+    """Whether the part has these values already. Most events change nothing, and a copy costs more than a look."""
+    return all(getattr(part, name) == value for name, value in changes.items())
 
 
 def left_alone_because(hold: Hold | None, observed: dict[Name, SchedulerNode]) -> str | None:

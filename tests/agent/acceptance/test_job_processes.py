@@ -94,17 +94,17 @@ def test_a_process_per_device_brings_one_rank_each(start):
 def torchrun(tmp_path):
     """Runs the suite by the real torchrun, with two processes."""
 
-    def run(*options: str, settings: str = "") -> subprocess.CompletedProcess[str]:
+    def run(*options: str, settings: str = "", suite: str = "mini") -> subprocess.CompletedProcess[str]:
         config = tmp_path / "muster.toml"
         config.write_text(settings + SETTINGS.format(faults="[]"))
-        return _by_torchrun("--config", str(config), "--json", *options)
+        return _by_torchrun("--suite", suite, "--config", str(config), "--json", *options)
 
     return run
 
 
 def _by_torchrun(*options: str) -> subprocess.CompletedProcess[str]:
     torchrun = [sys.executable, "-m", "torch.distributed.run"]
-    muster = [sys.executable, "-m", "muster", "check", "run", "--suite", "mini", *options]
+    muster = [sys.executable, "-m", "muster", "check", "run", *options]
     done = subprocess.run(
         [*torchrun, "--standalone", "--nproc-per-node", "2", "--no-python", *muster],
         env={**os.environ, "OMP_NUM_THREADS": "1", "MUSTER_NODE": "a"},
@@ -130,17 +130,30 @@ def _result(done: subprocess.CompletedProcess[str]) -> tuple[int, str]:
     return done.returncode, json.loads(done.stdout)["verdict"]
 
 
-UNUSUAL = '[[reference]]\ncheck = "collective"\nmetric = "busbw_gbps"\nwarn_below = 1e6\nsource = "asks for too much"\n'
+ALL_TOO_HOT = """
+[[reference]]
+check = "simulated"
+metric = "temperature_headroom_c"
+warn_below = 1e6
+source = "asks for too much"
+"""
+READINGS = """
+references_file = "{references}"
+
+[suites.readings]
+steps = [{{ section = "ENV", check = "simulated" }}]
+"""
+"""A suite that runs without torch, as its import takes longest."""
 
 
 def test_a_warning_is_no_crash_for_torchrun(torchrun, tmp_path):
     """It reports every exit code but 0 as a crash with a "Root Cause"; --fail-on fail gives it a 0."""
-    (tmp_path / "references.toml").write_text(UNUSUAL)
-    settings = f'references_file = "{tmp_path}/references.toml"\n'
-    done = torchrun(settings=settings)
+    (tmp_path / "references.toml").write_text(ALL_TOO_HOT)
+    settings = READINGS.format(references=tmp_path / "references.toml")
+    done = torchrun(settings=settings, suite="readings")
     assert _result(done) == (1, "WARN")
     assert "Root Cause" in done.stderr
-    done = torchrun("--fail-on", "fail", settings=settings)
+    done = torchrun("--fail-on", "fail", settings=settings, suite="readings")
     assert _result(done) == (0, "WARN")
     assert "Root Cause" not in done.stderr
 

@@ -5,6 +5,7 @@ import threading
 from functools import partial
 
 import pytest
+from tests.cases import cases
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ async def test_list_is_cut_to_the_width_of_a_terminal_only(told):
     assert "gemm.bad" in piped.stdout
 
 
-@pytest.mark.parametrize(
+@cases(
     ("terms", "names"),
     [
         (("health=SUSPECT,FAILED",), ["bad"]),
@@ -71,7 +72,7 @@ async def test_list_takes_a_value_with_spaces(told):
     assert refused.stderr == "muster: unknown gpu_model 'Stand in'; did you mean 'Stand-in'? (valid: Stand-in)\n"
 
 
-@pytest.mark.parametrize("term", ["helth=FAILED", "health=BROKEN", "nobody"])
+@cases("term", ["helth=FAILED", "health=BROKEN", "nobody"])
 async def test_list_refuses_a_term_that_means_nothing(told, term):
     """With what would be right; a slip must not look like a healthy fleet."""
     refused = await told("list", term)

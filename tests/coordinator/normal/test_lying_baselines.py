@@ -60,7 +60,7 @@ class Compared:
         )
         compared = self.baselines.observe(run, COMPARED, Inventory(devices=devices), self._now, alike=self._nodes)
         self.held.update(compared.held)
-        self.ever |= self.accused
+        self.ever |= {node for (node, _), findings in compared.held.items() if findings}
 
 
 def lie(lots: random.Random) -> dict[str, Any]:

@@ -155,8 +155,8 @@ def rules():
 
 
 @pytest.fixture
-async def api(tmp_path, rules):
-    settings = Settings(data_dir=tmp_path)
+async def api(data_dir, rules):
+    settings = Settings(data_dir=data_dir)
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))

@@ -9,9 +9,9 @@ from muster_coordinator.store.store import Store
 
 
 @pytest.fixture
-async def lives(tmp_path):
+async def lives(data_dir):
     """A fleet of healthy nodes in service, of which all actors know."""
-    store = await Store.open(Settings(data_dir=tmp_path))
+    store = await Store.open(Settings(data_dir=data_dir))
     try:
         lives = Lives(store)
         await lives.begin()

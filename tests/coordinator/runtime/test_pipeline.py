@@ -29,8 +29,8 @@ from muster_coordinator.store.store import RunFilter, Store
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = await Store.open(Settings(data_dir=tmp_path))
+async def store(data_dir):
+    store = await Store.open(Settings(data_dir=data_dir))
     yield store
     await store.close()
 

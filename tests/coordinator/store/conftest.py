@@ -1,5 +1,7 @@
 """A store in a database of its own."""
 
+import shutil
+
 import pytest
 
 from muster.config import Settings
@@ -12,7 +14,9 @@ def settings(tmp_path):
 
 
 @pytest.fixture
-async def store(settings):
+async def store(settings, empty_database):
+    settings.data_dir.mkdir()
+    shutil.copy(empty_database, settings.data_dir)
     store = await Store.open(settings)
     yield store
     await store.close()

@@ -16,8 +16,9 @@ async def test_a_second_coordinator_is_refused(store, settings):
         await Store.open(settings)
 
 
-async def test_the_directory_is_made_for_its_owner_only(store, settings):
+async def test_the_directory_is_made_for_its_owner_only(settings):
     """Nobody else on the machine reads the database."""
+    await (await Store.open(settings)).close()
     assert settings.data_dir.stat().st_mode & 0o777 == 0o700
 
 

@@ -21,8 +21,8 @@ KEEP = StoreSettings(keep_days=10, keep_findings_days=100, keep_summaries_days=1
 
 
 @pytest.fixture
-async def store(tmp_path):
-    store = await Store.open(Settings(data_dir=tmp_path))
+async def store(data_dir):
+    store = await Store.open(Settings(data_dir=data_dir))
     node = NodeRecord(name="n", online=True, first_seen=0.0, last_seen=0.0, service=ServiceState.IN_SERVICE)
     await store.write([SaveNode(node)])
     yield store

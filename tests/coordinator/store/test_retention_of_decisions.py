@@ -1,9 +1,8 @@
 """What is old of decisions, stories and sweeps goes, and what is needed of it stays."""
 
-import pytest
 from sqlalchemy import select
 
-from muster.config import Settings, StoreSettings
+from muster.config import StoreSettings
 from muster.model import Run, ServiceState, Verdict
 from muster.transition import Transition
 from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, SaveSweep, StoreRuns
@@ -14,19 +13,11 @@ from muster_coordinator.model.sweep_records import GroupRecord, GroupState, Swee
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.store import retention as retention_module
 from muster_coordinator.store.retention import Retention
-from muster_coordinator.store.store import Store
 from muster_coordinator.store.tables import GROUPS
 
 DAY = 86_400.0
 NOW = 20_000 * DAY
 KEEP = StoreSettings(keep_days=10, keep_findings_days=100, keep_summaries_days=1000)
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = await Store.open(Settings(data_dir=tmp_path))
-    yield store
-    await store.close()
 
 
 async def thin(store):

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from muster.config import Settings
 from muster.errors import Refused
 from muster.model import ServiceState
 from muster.transition import Effect, Transition
@@ -20,16 +19,8 @@ from muster_coordinator.model.quarantine_events import (
     SaveTransition,
 )
 from muster_coordinator.model.transitions import ActorOutcome, TransitionRecord
-from muster_coordinator.store.store import Store
 
 START = 1_800_000_000.0
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = await Store.open(Settings(data_dir=tmp_path))
-    yield store
-    await store.close()
 
 
 def record(node, transition=None, **decided):

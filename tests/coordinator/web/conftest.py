@@ -73,8 +73,8 @@ def access():
 
 
 @pytest.fixture
-async def api(tmp_path, access):
-    settings = Settings(data_dir=tmp_path)
+async def api(data_dir, access):
+    settings = Settings(data_dir=data_dir)
     store = await Store.open(settings)
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())

@@ -6,10 +6,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-import pytest
+from tests.cases import cases
 from yarl import URL
 
 from muster_coordinator.store.paging import make_cursor
+from muster_coordinator.web.route_table import ROUTES
 
 ROUNDS = 3
 """How often each query and each field of a body gets a random odd value."""
@@ -46,6 +47,9 @@ CURSORS = [
     *TEXTS,
     *("W10", "e30", "W1tdXQ", "AAAA", "____", "=", "W" * 2001, make_cursor("a" * 3000)),
 ]
+PATHS_OF_LISTS = {route.path for route in ROUTES if route.query is not None and "cursor" in route.query.model_fields}
+"""Where a cursor is read. Elsewhere it is one of the parameters that a route does not know."""
+
 DEEP = b"[" * 3000 + b"]" * 3000
 QUERIES = ["limit", "cursor", "node", "check", "verdict", "since", "until", "metric", "device", "format", "when", "odd"]
 REFERENCE = {"check": "gemm", "metric": "tflops", "warn_below": 1.0, "fail_below": 0.5, "source": "me", "when": {}}
@@ -103,7 +107,7 @@ def targets(path, chance):
             other, number = chance.choice(QUERIES), str(chance.choice(NUMBERS))
             values = {"metric": "tflops", name: chance.choice(TEXTS), other: number}
             yield f"{fit}?" + "&".join(f"{key}={escaped(value)}" for key, value in values.items())
-    for cursor in CURSORS:
+    for cursor in CURSORS if path in PATHS_OF_LISTS else ():
         yield f"{fit}?cursor={escaped(cursor)}"
         yield f"{fit}?metric=tflops&cursor={escaped(cursor)}"
     yield from (f"{fit}?%ff=%ff", f"{fit}?&&==&", f"{fit}?limit=1&limit=2", f"{fit}?a%00=b", f"{fit}/", f"{fit}%2f..")
@@ -136,7 +140,7 @@ async def failure(api, method, target, body):
         return [(response.status, method, target, body)] if response.status >= 500 else []
 
 
-@pytest.mark.parametrize(
+@cases(
     "path",
     [
         "/api/v1/runs?limit=1",

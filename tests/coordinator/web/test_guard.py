@@ -5,6 +5,7 @@ import stat
 
 import pytest
 from aiohttp import web
+from tests.cases import cases
 
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
@@ -17,13 +18,13 @@ from muster_coordinator.web.server import listen
 TOKEN = "a-secret"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
+@cases("host", ["evil.example", "evil.example:8787", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
 async def test_other_names_than_loopback_are_refused_without_a_token(api, host):
     """A web page that resolves its own name to 127.0.0.1 gets nothing."""
     await api.refused(403, "GET", "/api/v1/nodes", headers={"Host": host})
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:9", "[::1]:8787", "LOCALHOST:1"])
+@cases("host", ["localhost", "127.0.0.1:9", "[::1]:8787", "LOCALHOST:1"])
 async def test_loopback_names_are_taken(api, host):
     """However loopback is written."""
     response, _ = await api.ask("GET", "/api/v1/nodes", headers={"Host": host})
@@ -37,10 +38,8 @@ class TestWithAToken:
     def access(self):
         return Access(TOKEN, Right.PROBE, "of http.token_file")
 
-    @pytest.mark.parametrize(
-        "given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"]
-    )
-    @pytest.mark.parametrize("path", ["/api/v1/nodes", "/api/v1/events", "/metrics", "/nothing"])
+    @cases("given", [None, "", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer \xe9"])
+    @cases("path", ["/api/v1/nodes", "/api/v1/events", "/metrics", "/nothing"])
     async def test_who_does_not_bear_it_is_refused(self, api, given, path):
         """401 that says which scheme is expected."""
         headers = {} if given is None else {"Authorization": given}
@@ -48,7 +47,7 @@ class TestWithAToken:
         assert response.status == 401
         assert response.headers["WWW-Authenticate"].startswith("Bearer")
 
-    @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+    @cases("scheme", ["Bearer", "bearer"])
     async def test_who_bears_it_is_served(self, api, scheme):
         """By any host name."""
         headers = {"Authorization": f"{scheme} {TOKEN}", "Host": "coordinator.example"}

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-import pytest
+from tests.cases import cases
 from tests.coordinator.web.messages import report
 
 from muster.model import Verdict
@@ -111,7 +111,7 @@ async def test_an_unknown_metric_is_refused(compared):
     assert (await compared.get(since))["items"] == []
 
 
-@pytest.mark.parametrize("metric", ["TFLOPS", "tflop_", "%", "verdict", "duration_s", "nodes", "metrics", "median"])
+@cases("metric", ["TFLOPS", "tflop_", "%", "verdict", "duration_s", "nodes", "metrics", "median"])
 async def test_what_else_a_run_holds_is_no_metric(compared, metric):
     """Its fields, facts and evidence; nor is a metric in another case, or a pattern."""
     detail = await compared.refused(422, "GET", f"/api/v1/nodes/n7/history?metric={quote(metric)}")

@@ -1,6 +1,6 @@
 """References over the API: shown, set and removed."""
 
-import pytest
+from tests.cases import cases
 
 REFERENCE = {"check": "gemm", "metric": "rpm", "when": {"nodes": [1, 2]}, "fail_below": 5.0, "source": "a test"}
 
@@ -42,7 +42,7 @@ async def test_a_reference_that_was_set_can_be_removed(fleet):
     assert {row["origin"] for row in await all_references(fleet)} == {"shipped"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "detail"),
     [
         ({"check": "gem"}, "unknown check 'gem'; did you mean 'gemm'?"),

@@ -5,7 +5,7 @@ import io
 import re
 import time
 
-import pytest
+from tests.cases import cases
 
 from muster_coordinator.model.events import SaveSweep
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
@@ -73,7 +73,7 @@ async def test_a_check_can_be_run_now(fleet):
     assert list(answer) == ["id"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "request_line", "body", "detail"),
     [
         (404, "GET /nothing", None, "no such path: /nothing"),
@@ -134,7 +134,7 @@ async def test_wrong_requests_are_told_what_would_be_right(fleet, status, reques
     assert (await fleet.get("/api/v1/sweeps"))["items"] == []
 
 
-@pytest.mark.parametrize(
+@cases(
     ("status", "data", "kind", "detail"),
     [
         (400, b"{", "application/json", "not JSON"),
@@ -183,7 +183,7 @@ async def test_a_body_that_does_not_arrive_is_a_timeout(fleet, monkeypatch):
     writer.close()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("path", "body", "detail"),
     [
         (

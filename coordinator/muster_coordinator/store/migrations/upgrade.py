@@ -22,5 +22,6 @@ def upgrade(connection: Connection) -> None:
             f"the database has schema {present}, written by a newer muster; this one knows schemas up to "
             f"{scripts.get_current_head()}: install the newer muster or set store.url to another database"
         )
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    if present != scripts.get_current_head():  # else it would read every revision again to find nothing to do
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
