@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from tests.coordinator.web.described import is_described
+from tests.waiting import PATIENCE_S
 
 from muster import hookimpl
 from muster.check import CheckInfo, Needs, Scope
@@ -78,7 +79,7 @@ class Api:
 
     async def until(self, path, is_so):
         """The answer once it is so."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not is_so(answer := await self.get(path)):
                 await asyncio.sleep(0.02)
         return answer

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import structlog
+from tests.waiting import PATIENCE_S
 
 from muster import hookimpl
 from muster.alarm import Alarm, AlarmKind
@@ -84,7 +85,7 @@ async def notifier(pager, delivered, monkeypatch):
 
 
 async def until(is_so):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not is_so():
             await asyncio.sleep(0.001)
 

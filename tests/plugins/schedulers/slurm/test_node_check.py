@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
-MOST_S = 5.0
+TIMED_OUT = 124
+"""The exit code of `timeout` (GNU coreutils) for a command that it ended."""
+
 LOGGER = """#!/bin/sh
 printf '%s\\n' "$@" >>'{log}'
 """
@@ -136,11 +137,11 @@ def test_an_operator_may_be_stricter(new_slurm, install):
     assert call(install(slurm, muster=stand_in(slurm, "exit 3"), drain_on='"2 3"')) == 1
 
 
-def test_the_suite_takes_less_than_5_s(new_slurm, install):
-    """The one that comes with muster, on this machine."""
+def test_the_suite_that_comes_with_muster_ends_before_the_deadline(new_slurm, install):
+    """On this machine, whatever it finds here."""
     slurm = new_slurm()
     slurm.settings.write_text(f"node = 'here'\ndata_dir = '{slurm.directory}'\n")
-    start = time.monotonic()
     call(install(slurm, muster=stand_in(slurm, f"exec '{sys.executable}' -m muster \"$@\"")))
-    assert time.monotonic() - start < MOST_S
-    assert "Traceback" not in (system_log(slurm).read_text() if system_log(slurm).exists() else "")
+    said = system_log(slurm).read_text() if system_log(slurm).exists() else ""
+    assert "Traceback" not in said
+    assert f"exit code {TIMED_OUT}" not in said
