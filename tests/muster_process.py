@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, NoReturn, TypeAlias
 
 PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
 READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
@@ -32,7 +32,8 @@ class Prepared:
 
     def __init__(self, *imports: str) -> None:
         self.commands: list[MusterProcess] = []
-        self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  for as long as the interpreter runs
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, PROGRAM, str(theirs.fileno()), *imports],
@@ -40,14 +41,29 @@ class Prepared:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
+                stderr=self._errors,
             )
+
+    def ask(self, request: Mapping[str, object], fds: list[int]) -> None:
+        """Asks for a command; AssertionError says why the interpreter has ended."""
+        try:
+            socket.send_fds(self._requests, [json.dumps(request).encode()], fds)
+        except ConnectionError:
+            self.fail()
+
+    def fail(self) -> NoReturn:
+        """Raises AssertionError with how the interpreter ended and what it wrote."""
+        code = self._process.wait(10)
+        self._errors.seek(0)
+        raise AssertionError(f"the prepared interpreter has ended with {code}: {self._errors.read().decode()}")
 
     def end(self) -> None:
         """Ends it, and before it what a test has left."""
         for command in self.commands:
             command.kill()
-        self.requests.close()
+        self._requests.close()
         self._process.wait()
+        self._errors.close()
 
 
 @functools.cache
@@ -85,8 +101,10 @@ class MusterProcess:
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
-            socket.send_fds(self._prepared.requests, [json.dumps(request).encode()], [*fds, theirs])
-        os.close(theirs)
+            try:
+                self._prepared.ask(request, [*fds, theirs])
+            finally:
+                os.close(theirs)
         self.pid = int(self._read())
         self.returncode: int | None = None
         self._prepared.commands.append(self)
@@ -121,7 +139,8 @@ class MusterProcess:
         line = b""
         while not line.endswith(b"\n"):
             more = os.read(self._status, 1)
-            assert more, "the prepared interpreter has ended"
+            if not more:
+                self._prepared.fail()
             line += more
         return line.decode()
 

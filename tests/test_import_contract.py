@@ -10,5 +10,5 @@ ROOT = Path(__file__).parent.parent
 def test_import_contract():
     """Agent, coordinator and plugins import only core; core imports nobody; decisions import no I/O."""
     lint = Path(sys.executable).with_name("lint-imports")
-    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([lint], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
