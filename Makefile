@@ -5,12 +5,12 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side; one more than two cores, since fleets of processes mostly wait
+#   WORKERS      how many tests run side by side; three for each core, since fleets of processes mostly wait
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 3
+WORKERS ?= 6
 
 # Without byte code each of the hundreds of processes that the tests start compiles all of muster.
 unexport PYTHONDONTWRITEBYTECODE

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -15,6 +16,10 @@ from pathlib import Path
 from typing import IO, NoReturn, TypeAlias
 
 PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
+
+ENVIRONMENT = dict(os.environ)
+"""As it was before any test: what a test changes is for its own commands, and not for those of tests after it."""
+
 READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
 """Variables with these names are read while a program starts; a forked one heeds only PYTHONPATH."""
 
@@ -37,7 +42,7 @@ class Prepared:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, PROGRAM, str(theirs.fileno()), *imports],
-                env=os.environ | ONE_THREAD,
+                env=ENVIRONMENT | ONE_THREAD,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -56,6 +61,11 @@ class Prepared:
         code = self._process.wait(10)
         self._errors.seek(0)
         raise AssertionError(f"the prepared interpreter has ended with {code}: {self._errors.read().decode()}")
+
+    @property
+    def environment(self) -> bytes:
+        """What others see in it, such as a test that looks for the processes of a cluster."""
+        return Path(f"/proc/{self._process.pid}/environ").read_bytes()
 
     def end(self) -> None:
         """Ends it, and before it what a test has left."""
@@ -97,7 +107,13 @@ class MusterProcess:
         self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
-        request = {"arguments": arguments, "env": env, "cwd": str(cwd or Path.cwd()), "network_of": network_of}
+        request = {
+            "arguments": arguments,
+            "env": env,
+            "cwd": str(cwd or Path.cwd()),
+            "network_of": network_of,
+            "open_files": resource.getrlimit(resource.RLIMIT_NOFILE),
+        }
         self._status, theirs = os.pipe()
         with Path(os.devnull).open("r+b") as nothing:
             fds = [each.fileno() for each in (nothing, stdout or nothing, stderr or nothing)]
@@ -220,8 +236,8 @@ def _text(file: IO[bytes]) -> str:
 
 def changed_at_the_start(env: Mapping[str, str]) -> set[str]:
     """The variables in which `env` differs from what the prepared interpreter was started with."""
-    names = {name for name in {*env, *os.environ} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
-    return {name for name in names if env.get(name) != os.environ.get(name)}
+    names = {name for name in {*env, *ENVIRONMENT} if name.startswith(READ_AT_THE_START)} - {"PYTHONPATH"}
+    return {name for name in names if env.get(name) != ENVIRONMENT.get(name)}
 
 
 def has_sitecustomize(env: Mapping[str, str]) -> bool:

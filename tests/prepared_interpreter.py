@@ -109,6 +109,7 @@ def become(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])
+    resource.setrlimit(resource.RLIMIT_NOFILE, request["open_files"])
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[:0] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
