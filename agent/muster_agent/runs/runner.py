@@ -183,16 +183,18 @@ class Runner:
 
     async def _carry_out(self, run: _CurrentRun) -> None:
         order = run.order
+        places = order.places or (None,)
         if run.asked:
-            ranks = [await self._answered(run, run.asked)]
+            ended = [(await self._answered(run, run.asked), ChildExit())]
         else:
             if order.group is None:
                 self._limit_time(run)
-            pairs = zip(order.places or (None,), run.children, strict=True)
-            ranks = await asyncio.gather(*(self._attend(run, place, spawned) for place, spawned in pairs))
+            pairs = zip(places, run.children, strict=True)
+            ended = await asyncio.gather(*(self._attend(run, place, spawned) for place, spawned in pairs))
             if run.deadline:
                 run.deadline.cancel()
         await asyncio.to_thread(shutil.rmtree, run.scratch, ignore_errors=True)
+        ranks = [_settled(run, place, *each) for place, each in zip(places, ended, strict=True)]
         del self._current[order.run]
         self._emit(RunEnded(_sum(run, ranks, self.surroundings.node), tuple(ranks)))
 
@@ -206,7 +208,9 @@ class Runner:
             timeout_s = run.order.timeout_s
             run.deadline = asyncio.get_running_loop().call_later(timeout_s, run.end, findings.timeout(timeout_s))
 
-    async def _attend(self, run: _CurrentRun, place: RankPlace | None, spawned: ChildProcess) -> RankResult:
+    async def _attend(
+        self, run: _CurrentRun, place: RankPlace | None, spawned: ChildProcess
+    ) -> tuple[RankResult, ChildExit]:
         """Listens to one rank until it is gone."""
         result: RankResult | None = None
         problem: Finding | None = None
@@ -227,7 +231,7 @@ class Runner:
             result = _without_measurement(run, place, findings.with_tail(why, spawned.tail))
         if place and result.verdict is Verdict.UNKNOWN and not run.released:
             run.end(findings.preempted(f"rank {result.rank} ended before the rendezvous"))
-        return _with_aftermath(_with_peers_met(result, run, place), ending)
+        return _with_peers_met(result, run, place), ending
 
     def _heard(self, run: _CurrentRun, message: dict[str, Any]) -> RankResult | None:
         match message:
@@ -271,6 +275,13 @@ def _without_measurement(run: _CurrentRun, place: RankPlace | None, why: Finding
         findings=(why,),
         duration_s=time.monotonic() - run.started,
     )
+
+
+def _settled(run: _CurrentRun, place: RankPlace | None, result: RankResult, ending: ChildExit) -> RankResult:
+    """The result that counts once all ranks are gone. A rank may have ended before its run was stopped."""
+    if run.stopped and run.ending and result.verdict is not Verdict.SKIPPED:
+        result = _without_measurement(run, place, run.ending)
+    return _with_aftermath(result, ending)
 
 
 def _with_peers_met(result: RankResult, run: _CurrentRun, place: RankPlace | None) -> RankResult:

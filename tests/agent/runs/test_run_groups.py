@@ -12,6 +12,7 @@ import pytest
 
 from muster.check import Scope
 from muster.model import Finding, Measurement, Severity, Verdict
+from muster_agent.runs.launcher import ChildProcess
 
 
 async def test_a_group_says_it_once_for_each_node(running, check, places):
@@ -149,7 +150,8 @@ async def test_a_rank_that_breaks_before_the_rendezvous_ends_the_run(running, ch
     assert "rank 1" in ended.run.findings[0].summary
 
 
-async def test_a_stopped_group_is_skipped_even_where_a_rank_had_finished(running, check, places):
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_a_stopped_group_is_skipped_even_where_a_rank_had_finished(running, check, places, monkeypatch, is_gone):
     """A stopped run claims nothing: what some of its ranks had measured already does not count."""
 
     def measure(_params, context):
@@ -159,12 +161,22 @@ async def test_a_stopped_group_is_skipped_even_where_a_rank_had_finished(running
             time.sleep(60)
         return Measurement()
 
+    gone, rank_0_is_gone = ChildProcess.gone, asyncio.Event()
+
+    async def noted(child):
+        ending = await gone(child)
+        rank_0_is_gone.set()
+        return ending
+
+    monkeypatch.setattr(ChildProcess, "gone", noted)
     group = check(measure, scope=Scope.GROUP)
     async with running(group) as runs:
         run = await runs.start(group, places=places(2))
         runs.runner.go(run)
         await runs.until("rank 0")
         await runs.until("rank 1")
+        if is_gone:
+            await asyncio.wait_for(rank_0_is_gone.wait(), 30)
         runs.runner.stop(run, "enough")
         ended = await runs.ended()
     assert ended.run.verdict is Verdict.SKIPPED
