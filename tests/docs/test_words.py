@@ -1,11 +1,11 @@
-"""Documents and help texts do not use phrases that readers stumbled over.
+"""Documents, help texts and product code do not use phrases that readers stumbled over.
 
 A pattern is here because a reader had to read a sentence with it twice, or because the phrase is another name for
 something that has one already. Take a pattern out when it stops a good sentence: people must understand the text.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from muster import cli
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PRODUCT = ("agent", "coordinator", "core", "plugins", "systemd", "daemonset", "docker", "docs/examples")
 CODE = re.compile(r"^( *)```.*?^\1```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
 INSTEAD = {
@@ -59,12 +60,35 @@ INSTEAD = {
 }
 """What to write instead of a pattern."""
 
+PLAIN_IN_CODE = {r"\bof (an earlier|these nothing|those nothing|what is left)\b", r"\bso many\b"}
+"""Patterns that also match plain sentences about code: 'a sweep of an earlier release', 'so many that …'."""
+
+PUBLISHED = '"thinned"'
+"""The name of a log line, which stays."""
+
 FLAGS = re.IGNORECASE | re.MULTILINE
 
 
 def running_text(path: Path) -> str:
     """A document without its code, where every line keeps its number."""
     return CODE.sub(lambda code: "\n" * code[0].count("\n"), path.read_text(encoding="utf-8"))
+
+
+@cache
+def product_texts() -> dict[Path, str]:
+    """Every text file of the product: code with its docstrings, comments and messages, settings, manifests, examples."""
+    files = (path for folder in PRODUCT for path in sorted((ROOT / folder).rglob("*")) if path.is_file())
+    written = (path for path in files if "__pycache__" not in path.parts)
+    return {path: path.read_text(encoding="utf-8").replace(PUBLISHED, "") for path in written}
+
+
+def uses(pattern: str, texts: Mapping[Path, str]) -> list[str]:
+    """The places of the phrase with what is written there."""
+    return [
+        f"{path.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}: {match[0].strip()}"
+        for path, text in texts.items()
+        for match in re.finditer(pattern, text, FLAGS)
+    ]
 
 
 @cache
@@ -86,12 +110,14 @@ def _texts(command: Any, context: typer.Context) -> Iterator[tuple[str, str]]:
 @cases("pattern", INSTEAD)
 def test_no_document_uses_the_phrase(pattern):
     """In its running text; what programs print is not a matter of documents."""
-    found = [
-        f"{path.relative_to(ROOT)}:{text[: match.start()].count(chr(10)) + 1}: {match[0].strip()}"
-        for path in DOCUMENTS
-        for text in [running_text(path)]
-        for match in re.finditer(pattern, text, FLAGS)
-    ]
+    found = uses(pattern, {path: running_text(path) for path in DOCUMENTS})
+    assert not found, f"write instead: {INSTEAD[pattern]}"
+
+
+@cases("pattern", [pattern for pattern in INSTEAD if pattern not in PLAIN_IN_CODE])
+def test_no_file_of_the_product_uses_the_phrase(pattern):
+    """In docstrings, comments, messages, settings, manifests and examples."""
+    found = uses(pattern, product_texts())
     assert not found, f"write instead: {INSTEAD[pattern]}"
 
 
@@ -106,4 +132,7 @@ def test_there_are_texts_to_look_at():
     """Or else the tests above would find nothing."""
     assert len(DOCUMENTS) > 25
     assert len(help_texts()) > 100
+    assert len(product_texts()) > 500
+    assert {".py", ".toml", ".yaml", ".service", ".sbatch"} <= {path.suffix for path in product_texts()}
+    assert set(INSTEAD) > PLAIN_IN_CODE
     assert all(help_texts()[place] for place in ("muster sweep start --max-parallel", "muster quarantine"))

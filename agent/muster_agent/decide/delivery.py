@@ -7,7 +7,7 @@ has already, so sending twice does no harm and sending again is the answer to ev
 - The agent sends a new run at once, but at most `WINDOW` runs are sent and not acknowledged. A coordinator that stores
   nothing therefore costs little traffic.
 - If no acknowledgement arrives for `PATIENCE_S`, the agent sends everything again, from the oldest run that it keeps.
-  It doubles the wait after each attempt in vain, up to `MAX_PATIENCE_S`.
+  It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
 - If the coordinator reports a gap, or another coordinator takes over, the agent sends everything again at once.
 
 Example: the outbox keeps runs 1 to 800 and the broker loses the report with 51 to 100. The agent sends 1 to 500. The

@@ -104,7 +104,7 @@ def hung(summary: str, evidence: Json) -> Finding:
 
 
 def garbage(error: Exception) -> Finding:
-    """A child sent something that breaks the protocol. Of a ValidationError, the first error is shown."""
+    """A child sent something that breaks the protocol. The finding shows the first error of a ValidationError."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         detail = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

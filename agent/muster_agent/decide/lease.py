@@ -197,7 +197,7 @@ class Lease:
     def _take_over_question(self, claim: LeaseClaimed, now: float) -> list[LeaseOutcome]:
         """Lets `claim` have the answer to the question that was asked for a background run, which waits again.
 
-        If the node must be reserved first, that answer would be too old, so the lease reserves and asks anew.
+        If the node must be reserved first, that answer would be too old, so the lease reserves and asks again.
         """
         assert self._claim is not None
         self._waiting.remove(claim)

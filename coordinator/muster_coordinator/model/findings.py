@@ -1,4 +1,4 @@
-"""What stands against a node, as far as decisions about its service state look at it."""
+"""The findings that stand against a node, with the fields that decide about its service state."""
 
 import re
 from enum import StrEnum

@@ -204,7 +204,8 @@ class ActorStatus(Data):
 
     - `transition`: the id of the latest one; what came of it lies with the transition
     - `observed`: by actor, how its scheduler had the node at the last survey; `was_listed`: some scheduler had it once
-    - `shut_out_as`: the state in which actors were told in earnest to keep it out; None once all let it in again
+    - `shut_out_as`: the state for which actors were called to drain it, other than in a dry run; None once all have
+      uncordoned it
     - `shows_held`: an actor was told that it is HELD, and not yet that this is over
     """
 

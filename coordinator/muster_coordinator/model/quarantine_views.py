@@ -153,7 +153,7 @@ class BudgetView(Data):
     """The quarantine of the whole fleet, and the actors as they were at the last survey.
 
     `unheard` are nodes that a scheduler keeps out, as new ones or by our mark, and whose agents have not reported since
-    they came: nobody tests them and lets them in.
+    they came: nobody tests and uncordons them.
     """
 
     quarantine: QuarantineView

@@ -226,7 +226,7 @@ class Baseline:
             self._counting += 1
 
     def _count_again(self) -> None:
-        """Counts the devices of all nodes anew, in time proportional to their number."""
+        """Counts the devices of all nodes again, in time proportional to their number."""
         tracks = [track for node in self._nodes for track in self._counted(node)]
         self._counting = len(tracks)
         self._typical = Ranked(track.typical for track in tracks)

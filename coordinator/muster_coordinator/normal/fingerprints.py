@@ -126,7 +126,7 @@ class Fingerprints:
                 self._leader = result
 
     def _count_again(self) -> None:
-        """Counts the results of all nodes anew, in time proportional to their number."""
+        """Counts the results of all nodes again, in time proportional to their number."""
         self._counts = Counter(result for node in self._nodes for result in self._counted(node))
         self._counting = self._counts.total()
         self._leader = max(self._counts, key=self._counts.__getitem__, default="")

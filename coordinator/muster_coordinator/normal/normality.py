@@ -31,7 +31,7 @@ LEAST_PEERS = 8
 """The lowest number of others to compare a device with. Among fewer, one bad device makes up much of the spread."""
 
 TOO_MANY_SPREADS = 5.0
-"""Of a million normally distributed values, not one is five standard deviations worse at random."""
+"""Among a million normally distributed values, none is five standard deviations worse at random."""
 
 FLEET_FLOOR = 0.015
 """The least spread over the fleet, as a share of its centre: an outlier is at least 7.5 % worse than many others.

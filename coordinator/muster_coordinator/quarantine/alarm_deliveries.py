@@ -1,7 +1,6 @@
 """Alarms that not every plugin has taken yet, so that they can be sent again after a restart.
 
-Of an alarm's begin and its end only the later one is to be delivered: if an alarm is over before a plugin took its
-begin, the plugin is told of the end alone.
+If an alarm is over before a plugin took its begin, the plugin gets only the end.
 """
 
 from collections.abc import Iterable

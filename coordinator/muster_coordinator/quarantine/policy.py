@@ -113,7 +113,7 @@ class Policy:
     def ignored(self, findings: Iterable[StandingFinding], ignored_before: float) -> tuple[str, ...]:
         """Findings that a person released although they still stand and a row drains for them; the same only once.
 
-        A finding that is found again counts anew.
+        A finding that is found again counts again.
         """
         rows = ((finding, self.row_of(finding)) for finding in findings if finding.seen <= ignored_before)
         draining = ((finding, row) for finding, row in rows if row is not None and row.takes_out)

@@ -85,7 +85,7 @@ class Records:
         return (self.by_node[node] for *_, node in tuple(self._waiting))
 
     def before(self, record: QuarantineRecord) -> Iterator[QuarantineRecord]:
-        """The waiting nodes that go before this one."""
+        """The waiting nodes that come before this one."""
         end = bisect_left(self._waiting, rank(record))
         return (self.by_node[node] for *_, node in self._waiting[:end])
 

@@ -76,9 +76,9 @@ class CoordinatorMetrics(Collector):
             "Results dropped because plugins were too slow to take them",
             self._notifier.dropped,
         )
-        thinned = self._retention.counts
-        yield _counter("muster_runs_thinned", "Old runs replaced by hourly summaries", thinned.runs)
-        yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", thinned.summaries)
+        retention = self._retention.counts
+        yield _counter("muster_runs_thinned", "Old runs replaced by hourly summaries", retention.runs)
+        yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():

@@ -1,6 +1,6 @@
 """The facts about one member of a group, and the members to blame when a group could not go on.
 
-A fault prevents one member from doing its part. The ranks of the others then wait in vain and fail in turn, so only the
+A fault prevents one member from doing its part. The ranks of the others wait for it and fail in turn, so only the
 members with the gravest kind of fault are blamed. From the gravest to the least:
 
 1. The member contradicts itself: it reports more ranks than it has, or results of ranks that are not its own.

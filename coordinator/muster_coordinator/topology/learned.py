@@ -4,7 +4,7 @@ The idea: if the switches above have less bandwidth than the leaves, the bandwid
 gap in between. Fast pairs connect nodes into clusters, and the clusters are the leaves. No leaf is better than a
 guessed one, so each step leaves out what is not certain:
 
-- The gap must be wider than noise. Of several gaps, the widest one that makes leaves counts.
+- The gap must be wider than noise. The widest gap that makes leaves counts.
 - A fault makes a pair slower, never faster. So a few slow pairs inside a leaf are allowed. One fast pair joins the
   nodes that it connects; a cluster whose other pairs are slow is then no leaf.
 - Nodes that have met too few others, or are slow with everyone, are left out. So are clusters of too few nodes, and

@@ -66,7 +66,7 @@ class Pairs:
 
 
 def at_random(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:
-    """Any node meets any other. Of an odd number, one waits for a healthy partner in the follow-up."""
+    """Any node meets any other. If their number is odd, one waits for a healthy partner in the follow-up."""
     nodes = list(sites)
     random.Random(seed).shuffle(nodes)  # noqa: S311 - no secret depends on it
     return [Probe(pair, AT_RANDOM) for pair in meetings(nodes, turn)]

@@ -105,7 +105,7 @@ def _counters(info: bytes) -> Counters | None:
 def sent_again(before: Reading, group: RankGroup, transports: Container[Transport]) -> Resent:
     """Retransmissions of the ranks of this node since the reading `before`; the first rank of the node reports them.
 
-    `transports` are those of NCCL in the whole group. Of these only its sockets use the kernel's TCP; gloo always does.
+    `transports` are those of NCCL in the whole group. Only NCCL's sockets use the kernel's TCP; gloo always does.
     """
     if group.backend != "gloo" and "NET/Socket" not in transports:
         return Resent({}, {"over_tcp": False})

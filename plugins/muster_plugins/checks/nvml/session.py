@@ -22,7 +22,7 @@ WAIT_S = 5.0
 """Length of one waiting call of a watch. Between calls it checks that the session is still the same."""
 
 MOST_UNREAD = 4096
-"""Maximum number of XIDs kept until the next reading. Of a storm, the latest are kept."""
+"""Maximum number of XIDs kept until the next reading. In a storm, the latest are kept."""
 
 _UNUSABLE_BY_ERROR = {
     "NVML_ERROR_LIBRARY_NOT_FOUND": "library_missing",

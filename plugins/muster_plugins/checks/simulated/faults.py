@@ -30,7 +30,7 @@ class Fault(Section):
 
     kind: Literal["ecc", "hot", "missing", "corrupt", "lost", "slow_link", "slow_rail", "slow_send", "hang", "crash"]
     device: int = Field(0, ge=0, description="Index of the faulty device")
-    every: int = Field(1, ge=1, description="corrupt: one of so many results is wrong")
+    every: int = Field(1, ge=1, description="corrupt: one wrong result in this number of results")
     factor: float = Field(20.0, gt=1, description="slow_link, slow_rail, slow_send: factor by which they slow down")
     check: str | None = Field(None, description="hang, crash: the affected check; unset: every check")
 
@@ -141,7 +141,7 @@ def _losing(fault: Fault) -> Callable[..., Any]:
 
 
 class _Late:
-    """Starts late and thereby slows every rank that waits for this node, like a slow link.
+    """Starts late, and so slows every rank that waits for this node, like a slow link.
 
     The first call shows how long a healthy one takes; a quicker one later corrects that.
     """

@@ -121,7 +121,7 @@ def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> A
 
 
 def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> SchedulerNode:
-    """The state of one node in Kubernetes; `ordinary` taints keep no work off it."""
+    """The state of one node in Kubernetes; `ordinary` taints do not count."""
     mark, ours = mark_owner(node, settings), our_mark(node, settings)
     return SchedulerNode(
         node=node.name,
