@@ -20,7 +20,7 @@ from muster.addresses import is_loopback_host
 from muster.log_limit import LogLimit
 
 WAIT_S = 15.0
-"""A request over a slow line takes a second. Probes and scrapers return every 10 to 60 s, and may open a new connection."""
+"""A request over a slow line takes a second. Probes and scrapers return every 10 to 60 s, and may connect again."""
 
 PROGRESS_BYTES = 64 << 10
 """A client that reads less of a large answer within `WAIT_S` is not reading it; 64 KiB in 15 s is 35 kbit/s."""

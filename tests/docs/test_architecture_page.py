@@ -35,8 +35,11 @@ def test_a_room_says_where_to_start(room):
     files = re.findall(r"`([a-z_/]+\.py)`", text)
     missing = [name for name in files if not (room / name).is_file() and not list(room.glob(f"*/{name}"))]
     assert missing == []
-    assert files or room.name in NAMED_ALIKE, "name the file to read first"
+    assert files, "name the file to read first"
 
 
-NAMED_ALIKE = {"cli", "commands", "notifiers", "schedulers", "shared"}
-"""Rooms in which every file or package is named after what it holds."""
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: f"{room.parent.name}/{room.name}")
+def test_a_room_says_what_it_must_not_know(room):
+    """Or somebody puts a decision, a socket or a query where nobody looks for it."""
+    text = (room / "__init__.py").read_text(encoding="utf-8")
+    assert "must not" in text.lower(), "say what the room must not know or do"

@@ -4,5 +4,5 @@ A suite is a list of steps, and a step is a check with parameters. On one node t
 job (under torchrun, srun or a Kubernetes operator), the process with rank 0 leads: over one TCP port it tells all
 members the next step, collects their runs, and reports.
 
-Start with `procedure.py`.
+Must not import the daemon or the link to the broker. Start with `procedure.py`.
 """

@@ -68,7 +68,7 @@ class SweepSchedule:
         self._seek(begun)
 
     def take(self, now: float) -> float | None:
-        """Seconds by which the sweep that is due now is late; None if none is due. If several are due, the last counts."""
+        """Seconds by which the sweep that is due now is late; None if none is due. The last one due counts."""
         late_s = now - self._due
         if late_s < 0:
             return None

@@ -19,8 +19,9 @@ from muster_plugins.schedulers.kubernetes.patches import Form, Patch
 from muster_plugins.schedulers.kubernetes.settings import ActorSettings
 
 _MOST_REFUSALS = 3
-"""After this number of refusals the server is in trouble, and this round of writes ends. Refusals that concern only one node
-do not count: a policy of the cluster may protect a node for any length of time.
+"""After this number of refusals the server is in trouble, and this round of writes ends.
+
+Refusals that concern only one node do not count: a policy of the cluster may protect a node for any length of time.
 """
 
 log = structlog.get_logger()
