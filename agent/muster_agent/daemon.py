@@ -153,7 +153,7 @@ class Daemon:
             self._start_beside("launcher", self._end_with_launcher())
             self._start_beside("watchdog", keep_watchdog_quiet(is_well=lambda: True))
             self._report(plugins_run(self._settings.node, self._plugins.failed, self._now()))
-            self._handle(events.Ticked())
+            self._handle(events.DueTimeReached())
             notify(READY)
             log.info("agent_started", endpoint=f"http://{self._settings.agent.listen.rpartition(':')[0]}:{port}")
             await self._stop.wait()
@@ -182,7 +182,7 @@ class Daemon:
             self._timer = None
         due = self._node.next_due()
         if due < float("inf"):
-            self._timer = self._loop.call_at(due - self._epoch_offset_s, self._handle, events.Ticked())
+            self._timer = self._loop.call_at(due - self._epoch_offset_s, self._handle, events.DueTimeReached())
 
     def _alert(self, check: str) -> None:
         self._handle(events.WatchFired(check))

@@ -98,7 +98,7 @@ class FuzzedAgent:
         for run in [*self._running]:
             if self._random.random() < 0.1:
                 self._end(run)
-        self.feed(events.Ticked())
+        self.feed(events.DueTimeReached())
 
     def take_references(self, rows: Any) -> None:
         applicable(rows, "collective", {"nodes": 2, "gpu_model": "m"})

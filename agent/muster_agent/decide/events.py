@@ -16,7 +16,7 @@ from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgresse
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
+class DueTimeReached:
     """Time has passed. The daemon feeds it when `next_due` is reached."""
 
 
@@ -125,7 +125,7 @@ class RankZeroUnreachable:
 
 
 Event = (
-    Ticked
+    DueTimeReached
     | StopRequested
     | CommandReceived
     | CoordinatorSeen

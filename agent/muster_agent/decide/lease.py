@@ -40,6 +40,7 @@ from enum import IntEnum, StrEnum
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
+    DueTimeReached,
     IdlenessSeen,
     NodeReserved,
     ProbeIdle,
@@ -47,7 +48,6 @@ from muster_agent.decide.events import (
     ReservationFailed,
     ReservationReleased,
     ReserveNode,
-    Ticked,
 )
 
 PROBE_INTERVAL_S = 0.4
@@ -121,7 +121,13 @@ class LeasePreempted:
 
 
 LeaseEvent = (
-    LeaseClaimed | LeaseReleased | NodeReserved | ReservationFailed | ReservationReleased | IdlenessSeen | Ticked
+    LeaseClaimed
+    | LeaseReleased
+    | NodeReserved
+    | ReservationFailed
+    | ReservationReleased
+    | IdlenessSeen
+    | DueTimeReached
 )
 LeaseCommand = ReserveNode | ReleaseReservation | ProbeIdle
 LeaseOutcome = LeaseGranted | LeaseDenied | LeasePreempted | LeaseCommand
@@ -147,7 +153,7 @@ class Lease:
         return self._claim.run if self._claim and self.state in (LeaseState.HELD, LeaseState.YIELDING) else None
 
     def next_due(self) -> float:
-        """When the next Ticked is needed."""
+        """When the next DueTimeReached is needed."""
         return min(self._due, self._release_due)
 
     def handle(self, event: LeaseEvent, now: float) -> list[LeaseOutcome]:
@@ -159,7 +165,7 @@ class Lease:
                 return self._queue(event, now)
             case LeaseReleased(run):
                 return self._release(run, now)
-            case Ticked():
+            case DueTimeReached():
                 return [*self._retry_release(now), *self._tick(now)]
             case _:
                 return self._handle_answer(event, now)

@@ -105,7 +105,7 @@ class NodeAgent:
         return (*(run for run, single in self._runs.items() if single.started), *of_group)
 
     def next_due(self) -> float:
-        """When the next Ticked is needed."""
+        """When the next DueTimeReached is needed."""
         session = self._session.deadline if self._session else math.inf
         schedule = self._schedule.next_due() if self._may_schedule else math.inf
         return min(schedule, session, self._lease.next_due())
@@ -114,7 +114,7 @@ class NodeAgent:
         """Applies an event and returns the commands that follow."""
         commands: list[Command] = []
         match event:
-            case events.Ticked():
+            case events.DueTimeReached():
                 commands = self._tick(event, now)
             case events.CommandReceived(command):
                 commands = self._obey(command, now)
@@ -149,7 +149,7 @@ class NodeAgent:
         """Whether background runs may start. They need the devices, so none starts before the inventory is known."""
         return self._inventory is not None and not self._stopping
 
-    def _tick(self, tick: events.Ticked, now: float) -> list[Command]:
+    def _tick(self, tick: events.DueTimeReached, now: float) -> list[Command]:
         commands = self._apply_lease_outcomes(self._lease.handle(tick, now), now)
         if self._session and now >= self._session.deadline:
             commands += self._pass_to_session(events.StateTimedOut(), now)

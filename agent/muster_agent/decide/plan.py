@@ -37,12 +37,14 @@ def announced(planned: PlannedCheck) -> CheckInfo:
 
 def judged(plan: Mapping[str, PlannedCheck]) -> dict[str, tuple[str, ...]]:
     """The metrics that each check judges against references."""
-    return judged_metrics({name: it.check for name, it in plan.items()})
+    return judged_metrics({name: planned.check for name, planned in plan.items()})
 
 
 def watched(plan: Mapping[str, PlannedCheck]) -> tuple[str, ...]:
     """The checks whose watch the agent keeps: those with a watch that run in the background."""
-    return tuple(name for name, it in plan.items() if it.check.watch is not None and it.interval_s is not None)
+    return tuple(
+        name for name, planned in plan.items() if planned.check.watch is not None and planned.interval_s is not None
+    )
 
 
 def find(plan: Mapping[str, PlannedCheck], name: str, params: Json) -> tuple[AnyCheck, Params]:

@@ -101,7 +101,7 @@ def _as_json(stored: "StoredReplay", rows: "Sequence[Compared]", policy: str, no
         "since": format_instant(stored.begins),
         "until": format_instant(now),
         "nodes": stored.nodes,
-        "drains": sum(it.kind is ReplayedKind.DRAINED for it in stored.replay.decisions),
+        "drains": sum(decision.kind is ReplayedKind.DRAINED for decision in stored.replay.decisions),
         "most_out": stored.replay.most_out,
         "drains_then": len(stored.drains_then),
         "decisions": [{**row.model_dump(mode="json"), "differs": row.differs} for row in rows],

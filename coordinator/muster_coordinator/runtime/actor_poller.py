@@ -116,7 +116,7 @@ class ActorPoller:
         listed = {node.node for node in survey.nodes}
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
-        self._kept_out[actor] = {it.node for it in survey.nodes if _is_kept_out(it)}
+        self._kept_out[actor] = {node.node for node in survey.nodes if _is_kept_out(node)}
         seen: Iterator[Seen] = chain(
             _labels_seen(actor, survey),
             (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),

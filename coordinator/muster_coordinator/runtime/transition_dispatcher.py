@@ -28,7 +28,7 @@ With this wait, a plugin gets at most AT_ONCE nodes a second.
 LONGEST_WAIT_S = 86_400.0
 """Longest accepted `retry_after_s` of a plugin. A longer one counts as a mistake."""
 
-Said = ActionEnded | AllActorsCalled
+DispatchEvent = ActionEnded | AllActorsCalled
 
 NO_ACTOR = ActionOutcome(effect=Effect.LEFT, detail="is no longer enabled")
 """The outcome of a repeated call to a plugin that has been disabled since."""
@@ -46,7 +46,7 @@ class TransitionDispatcher:
     """
 
     def __init__(
-        self, plugins: Plugins, deliver: Callable[[Said], object], calm: Callable[[float], Awaitable[None]]
+        self, plugins: Plugins, deliver: Callable[[DispatchEvent], object], calm: Callable[[float], Awaitable[None]]
     ) -> None:
         self._plugins = plugins
         self._deliver = deliver

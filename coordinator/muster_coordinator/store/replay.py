@@ -36,7 +36,7 @@ _AT_A_TIME = 200
 """Number of rows that are read together."""
 
 
-class Ruling(NamedTuple):
+class SweepConclusion(NamedTuple):
     """The result of a sweep for a node: convicted, with the finding, or cleared."""
 
     at: float
@@ -45,8 +45,8 @@ class Ruling(NamedTuple):
     convicted: NodeFinding | None
 
 
-_Happening = tuple[float, int, Ruling | Asked | Run]
-"""When it became known, a number that keeps the order, and the run or ruling."""
+_HeapEntry = tuple[float, int, SweepConclusion | Asked | Run]
+"""When it became known, a number that keeps the order, and the run or conclusion."""
 
 
 class StoredReplay(NamedTuple):
@@ -70,16 +70,22 @@ async def replay_stored(
         async with engine.connect() as connection:
             complete_from = await _complete_from(connection)
             since = max(since, complete_from)
-            rulings = await _rulings(connection, since)
+            conclusions = await _conclusions(connection, since)
             asked = [Asked.model_validate_json(body) async for body in _bodies(connection, REQUESTS, now)]
-            found = {*await connection.scalars(_nodes_with_findings(since)), *(ruling.node for ruling in rulings)}
+            found = {
+                *await connection.scalars(_nodes_with_findings(since)),
+                *(conclusion.node for conclusion in conclusions),
+            }
             holds = _holds([request for request in asked if request.at < since])
             replay = Replay(settings, policy, await _records(connection, found, holds, since), since)
-            happened: list[Ruling | Asked] = [*rulings, *(request for request in asked if request.at >= since)]
+            happened: list[SweepConclusion | Asked] = [
+                *conclusions,
+                *(request for request in asked if request.at >= since),
+            ]
             async for at, event in _timeline(connection, happened, since):
                 replay.take(event, at)
             replay.pass_time(now)
-            drains = tuple([it async for it in _drains(connection, since, now)])
+            drains = tuple([drain async for drain in _drains(connection, since, now)])
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
             first = await connection.scalar(select(func.min(RUNS.c.started_at)).where(RUNS.c.started_at >= since))
     except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
@@ -102,11 +108,11 @@ async def _complete_from(connection: AsyncConnection) -> float:
 
 
 async def _timeline(
-    connection: AsyncConnection, happened: Iterable[Ruling | Asked], since: float
+    connection: AsyncConnection, happened: Iterable[SweepConclusion | Asked], since: float
 ) -> AsyncIterator[tuple[float, Event]]:
     """All events by the time at which they became known: of a run, its end."""
     evidence, number = PastEvidence(), count()
-    coming: list[_Happening] = [(it.at, next(number), it) for it in happened]
+    coming: list[_HeapEntry] = [(past.at, next(number), past) for past in happened]
     heapq.heapify(coming)
     rows = await connection.stream(_runs(since).execution_options(yield_per=_AT_A_TIME))
     async for row in rows.mappings():
@@ -117,7 +123,7 @@ async def _timeline(
         yield at_and_event
 
 
-def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
+def _events(coming: list[_HeapEntry], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
     """Takes the events up to `until` from the heap."""
     while coming and coming[0][0] <= until:
         at, _, what = heapq.heappop(coming)
@@ -125,20 +131,20 @@ def _events(coming: list[_Happening], evidence: PastEvidence, until: float) -> I
             yield at, event
 
 
-def _event(evidence: PastEvidence, what: Ruling | Asked | Run) -> Event | None:
+def _event(evidence: PastEvidence, what: SweepConclusion | Asked | Run) -> Event | None:
     """The event for the quarantine; None if nothing changed, or if silence matters, because it is not stored."""
     match what:
         case Run():
             return evidence.take_run(what)
         case Asked():
             return None if isinstance(what.request, NodeForgotten) else what.request
-        case Ruling(_, node, check, finding):
+        case SweepConclusion(_, node, check, finding):
             return evidence.clear(node, check) if finding is None else evidence.convict(node, finding)
 
 
-async def _rulings(connection: AsyncConnection, since: float) -> list[Ruling]:
+async def _conclusions(connection: AsyncConnection, since: float) -> list[SweepConclusion]:
     """The results, for nodes that any of these sweeps convicted, of the sweeps that ended since then."""
-    rulings: list[Ruling] = []
+    conclusions: list[SweepConclusion] = []
     convicted: set[str] = set()
     async for body in await connection.stream_scalars(select(SWEEPS.c.body).order_by(SWEEPS.c.created_at)):
         sweep = SweepRecord.model_validate_json(body)
@@ -146,11 +152,11 @@ async def _rulings(connection: AsyncConnection, since: float) -> list[Ruling]:
             continue
         for failed in sweep.failed_nodes:
             convicted.add(failed.node)
-            rulings.append(Ruling(at, failed.node, sweep.check, conviction(failed, sweep, at)))
+            conclusions.append(SweepConclusion(at, failed.node, sweep.check, conviction(failed, sweep, at)))
         # A sweep clears nearly all nodes, mostly without an earlier conviction.
         cleared = convicted & set(sweep.cleared_nodes)
-        rulings += [Ruling(at, node, sweep.check, None) for node in sorted(cleared)]
-    return rulings
+        conclusions += [SweepConclusion(at, node, sweep.check, None) for node in sorted(cleared)]
+    return conclusions
 
 
 def _nodes_with_findings(since: float) -> Select[tuple[str]]:
@@ -205,12 +211,12 @@ def _evidence(body: str | None) -> NodeEvidence:
 def _holds(asked: Iterable[Asked]) -> dict[str, Hold]:
     """The holds that people had set and not ended."""
     holds: dict[str, Hold] = {}
-    for it in asked:
-        match it.request:
+    for event in asked:
+        match event.request:
             case HoldRequested(node=node, by=by, reason=reason):
-                holds[node] = Hold(by=by, reason=reason, at=it.at)
-            case _ if it.node is not None:
-                holds.pop(it.node, None)
+                holds[node] = Hold(by=by, reason=reason, at=event.at)
+            case _ if event.node is not None:
+                holds.pop(event.node, None)
     return holds
 
 
@@ -223,6 +229,12 @@ async def _bodies(connection: AsyncConnection, table: Any, until: float) -> Asyn
 async def _drains(connection: AsyncConnection, since: float, until: float) -> AsyncIterator[DrainThen]:
     """The drains that were decided in that time."""
     async for body in _bodies(connection, ACTIONS, until):
-        it = TransitionRecord.model_validate_json(body).transition
-        if it.at >= since and it.after in OUT and it.before not in OUT:
-            yield DrainThen(at=it.at, node=it.node, reason=it.reason, codes=it.codes, dry_run=it.dry_run)
+        transition = TransitionRecord.model_validate_json(body).transition
+        if transition.at >= since and transition.after in OUT and transition.before not in OUT:
+            yield DrainThen(
+                at=transition.at,
+                node=transition.node,
+                reason=transition.reason,
+                codes=transition.codes,
+                dry_run=transition.dry_run,
+            )

@@ -45,7 +45,7 @@ def summarised(runs: Iterable[Run]) -> list[Summary]:
     alike: dict[tuple[str, str, str, int], list[Run]] = defaultdict(list)
     for run in runs:
         alike[run.node, run.check, json.dumps(run.params, sort_keys=True), hour_of(run.started_at)].append(run)
-    return [_summary(them) for them in alike.values()]
+    return [_summary(same_hour) for same_hour in alike.values()]
 
 
 def device_name(device: Device) -> str:

@@ -45,7 +45,7 @@ class QuarantineApi:
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
         records = fleet.quarantine_records()
-        found = [it.node for it in records if _is_of_interest(it, fleet.latest_transition(it.node))]
+        found = [record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node))]
         return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:

@@ -121,7 +121,7 @@ def _in_one_line(text: str) -> str:
     return text
 
 
-Said = Annotated[
+OneLine = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_in_one_line)
 ]
 """One line of text with something to read."""
@@ -132,8 +132,8 @@ class Decision(Request):
 
     model_config = _example(by="ann@example.org", reason="replacing a fan")
 
-    by: Said = Field(description="Who decides")
-    reason: Said = Field(description="Why, in one line")
+    by: OneLine = Field(description="Who decides")
+    reason: OneLine = Field(description="Why, in one line")
 
 
 class Release(Decision):

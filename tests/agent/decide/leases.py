@@ -2,12 +2,12 @@
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
+    DueTimeReached,
     IdlenessSeen,
     NodeReserved,
     ProbeIdle,
     ReservationFailed,
     ReservationReleased,
-    Ticked,
 )
 from muster_agent.decide.lease import (
     Lease,
@@ -39,7 +39,7 @@ def lease_in(state: LeaseState, precedence: Precedence = Precedence.BACKGROUND, 
         LeaseState.HELD: [claim("a", precedence), NodeReserved("a"), IDLE],
         LeaseState.YIELDING: [claim("a", precedence), NodeReserved("a"), IDLE, BUSY],
     }
-    for event in [Ticked(), *steps[state]]:
+    for event in [DueTimeReached(), *steps[state]]:
         lease.handle(event, 0.0)
     assert lease.state is state
     return lease
@@ -82,7 +82,7 @@ EVENTS: dict[str, LeaseEvent] = {
     "idle": IDLE,
     "busy": BUSY,
     "unknown": UNKNOWN,
-    "ticked": Ticked(),
+    "ticked": DueTimeReached(),
     "reserved": NodeReserved("a"),
     "not reserved": ReservationFailed("a", "taken"),
     "given back": ReservationReleased(None),

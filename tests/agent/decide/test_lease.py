@@ -21,8 +21,8 @@ from tests.cases import cases
 
 from muster.check import Idleness, Needs
 from muster_agent.decide.events import (
+    DueTimeReached,
     IdlenessSeen,
-    Ticked,
 )
 from muster_agent.decide.lease import (
     PATIENCE_S,
@@ -131,7 +131,7 @@ def test_the_holder_is_watched_about_twice_a_second():
     lease = lease_in(LeaseState.HELD)
     assert lease.next_due() == PROBE_INTERVAL_S
     for asked, answered in ((1.0, 1.1), (2.0, 2.9)):
-        assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
+        assert lease.handle(DueTimeReached(), asked) == [ASKED_AGAIN]
         lease.handle(IDLE, answered)
         assert lease.next_due() == asked + PROBE_INTERVAL_S
 
@@ -151,10 +151,10 @@ def test_unknown_preempts_only_when_it_is_said_again_and_again():
 def test_a_probe_that_does_not_answer_counts_as_unknown():
     """While a run holds the node, the probes are asked again at once after the timeout."""
     lease = lease_in(LeaseState.HELD)
-    lease.handle(Ticked(), 1.0)
+    lease.handle(DueTimeReached(), 1.0)
     assert lease.next_due() == 1.0 + PATIENCE_S
-    assert lease.handle(Ticked(), 1.0 + PATIENCE_S) == []
-    assert lease.handle(Ticked(), 1.0 + PATIENCE_S) == [ASKED_AGAIN]
+    assert lease.handle(DueTimeReached(), 1.0 + PATIENCE_S) == []
+    assert lease.handle(DueTimeReached(), 1.0 + PATIENCE_S) == [ASKED_AGAIN]
 
 
 def test_nothing_is_due_while_it_is_free():
@@ -181,7 +181,7 @@ def test_work_is_answered_within_an_interval_and_an_answer_whenever_it_arrives(a
     outcomes: list[LeaseOutcome] = []
     while not outcomes:
         asked = lease.next_due()
-        assert lease.handle(Ticked(), asked) == [ASKED_AGAIN]
+        assert lease.handle(DueTimeReached(), asked) == [ASKED_AGAIN]
         outcomes = lease.handle(BUSY if asked >= arrival else IDLE, asked + ANSWER_S)
     assert outcomes == [LeasePreempted("a", AT_WORK)]
     assert asked + ANSWER_S - arrival < 0.55

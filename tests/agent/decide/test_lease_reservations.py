@@ -17,12 +17,12 @@ from tests.agent.decide.leases import (
 from tests.cases import cases
 
 from muster_agent.decide.events import (
+    DueTimeReached,
     NodeReserved,
     ReleaseReservation,
     ReservationFailed,
     ReservationReleased,
     ReserveNode,
-    Ticked,
 )
 from muster_agent.decide.lease import (
     RESERVING_PATIENCE_S,
@@ -82,7 +82,7 @@ def test_it_begins_with_giving_back_what_an_agent_that_was_killed_has_left():
     """The first tick releases it, once."""
     lease = Lease(reserves=True)
     assert lease.next_due() == 0.0
-    assert lease.handle(Ticked(), 5.0) == [ReleaseReservation()]
+    assert lease.handle(DueTimeReached(), 5.0) == [ReleaseReservation()]
     assert lease.handle(ReservationReleased(None), 5.1) == []
     assert lease.next_due() == math.inf
 
@@ -92,9 +92,9 @@ def test_what_cannot_be_given_back_is_tried_again():
     lease = lease_in(LeaseState.FREE, reserves=True)
     for now in (0.0, RETRY_S):
         lease.handle(ReservationReleased("no answer"), now)
-        assert lease.handle(Ticked(), now + RETRY_S - 1) == []
+        assert lease.handle(DueTimeReached(), now + RETRY_S - 1) == []
         assert lease.next_due() == now + RETRY_S
-        assert lease.handle(Ticked(), now + RETRY_S) == [ReleaseReservation()]
+        assert lease.handle(DueTimeReached(), now + RETRY_S) == [ReleaseReservation()]
     assert lease.next_due() == math.inf
 
 
@@ -107,7 +107,7 @@ def test_a_claim_takes_over_what_could_not_be_given_back():
     assert lease.next_due() == RESERVING_PATIENCE_S
     lease.handle(NodeReserved("a"), 0.2)
     lease.handle(IDLE, RETRY_S + 1)
-    assert lease.handle(Ticked(), RETRY_S + 2) == [ASKED_AGAIN]
+    assert lease.handle(DueTimeReached(), RETRY_S + 2) == [ASKED_AGAIN]
     assert lease.handle(LeaseReleased("a"), RETRY_S + 3) == [ReleaseReservation()]
 
 
@@ -115,7 +115,7 @@ def test_a_background_run_holds_nothing_up_that_is_to_be_given_back():
     """A background run needs no reservation."""
     lease = lease_in(LeaseState.HELD, reserves=True)
     lease.handle(ReservationReleased("no answer"), 0.1)
-    assert ReleaseReservation() in lease.handle(Ticked(), 0.1 + RETRY_S)
+    assert ReleaseReservation() in lease.handle(DueTimeReached(), 0.1 + RETRY_S)
 
 
 def test_each_claim_has_a_reservation_of_its_own():

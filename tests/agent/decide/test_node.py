@@ -24,6 +24,7 @@ from muster_agent.decide.events import (
     ClosePort,
     ConnectToRankZero,
     CoordinatorSeen,
+    DueTimeReached,
     OpenPort,
     PortOpened,
     ProbeIdle,
@@ -32,7 +33,6 @@ from muster_agent.decide.events import (
     StartRun,
     StopRequested,
     StopRun,
-    Ticked,
     WatchFired,
 )
 from muster_agent.decide.node import MOST_RUNS
@@ -88,7 +88,7 @@ def test_a_run_that_needs_the_node_waits_for_the_probes():
     (start,) = driven.feed(IDLE)
     assert start.order.run == "r"
     assert driven.node.holder == "r"
-    assert driven.feed(Ticked(), 2.0) == [ProbeIdle(afresh=False)]
+    assert driven.feed(DueTimeReached(), 2.0) == [ProbeIdle(afresh=False)]
 
 
 @pytest.mark.parametrize("answer", [BUSY, UNKNOWN])
@@ -125,7 +125,7 @@ def test_background_runs_start_when_they_are_due():
     """They have the settings' parameters, and the next one comes after the interval."""
     driven = Driven(BACKGROUND)
     first = driven.node.next_due()
-    assert driven.feed(Ticked(), first) == [ProbeIdle()]
+    assert driven.feed(DueTimeReached(), first) == [ProbeIdle()]
     (start,) = driven.feed(IDLE, first)
     assert (start.order.check.name, start.order.params, start.order.cause) == ("heavy", Size(size=7), "schedule")
     driven.feed(ended(start.order.run, "heavy"), first + 5)
@@ -136,7 +136,7 @@ def test_a_background_run_that_is_skipped_waits_for_its_next_turn():
     """The run is reported, and the beat is kept."""
     driven = Driven(BACKGROUND)
     first = driven.node.next_due()
-    driven.feed(Ticked(), first)
+    driven.feed(DueTimeReached(), first)
     (report,) = driven.feed(BUSY, first + 0.1)
     assert report.run.verdict is Verdict.SKIPPED
     assert driven.node.next_due() == first + 600
@@ -145,7 +145,7 @@ def test_a_background_run_that_is_skipped_waits_for_its_next_turn():
 def test_nothing_runs_in_the_background_before_the_devices_are_known():
     """Checks are told the devices."""
     driven = Driven(BACKGROUND, devices=None)
-    assert driven.feed(Ticked(), SPREAD_S) == []
+    assert driven.feed(DueTimeReached(), SPREAD_S) == []
     assert driven.node.next_due() == float("inf")
 
 
@@ -157,7 +157,7 @@ def test_an_alert_makes_a_background_check_due_at_once():
     assert driven.node.next_due() == first
     assert driven.feed(WatchFired("seen"), first - 1.0) == []
     assert driven.node.next_due() == first - 1.0
-    (start,) = driven.feed(Ticked(), first - 1.0)
+    (start,) = driven.feed(DueTimeReached(), first - 1.0)
     assert isinstance(start, StartRun)
     assert start.order.check.name == "seen"
 
@@ -166,7 +166,7 @@ def test_a_background_run_yields_to_a_group():
     """The group gets the node when the run has ended."""
     driven = Driven({**PLAN, **BACKGROUND})
     due = driven.node.next_due()
-    driven.feed(Ticked(), due)
+    driven.feed(DueTimeReached(), due)
     (start,) = driven.feed(IDLE, due)
     driven.join(due)
     driven.feed(PortOpened("g", "10.0.0.1", 4000), due)
@@ -215,7 +215,7 @@ def test_stopping_ends_runs_and_the_group_and_takes_nothing_new():
     assert driven.node.running == ("r",)
     assert driven.feed(IDLE) == []
     assert driven.feed(ended("r", verdict=Verdict.SKIPPED)) == [ReportRun(ended("r", verdict=Verdict.SKIPPED).run)]
-    assert driven.feed(Ticked(), SPREAD_S) == []
+    assert driven.feed(DueTimeReached(), SPREAD_S) == []
     assert declines(driven.join(now=40.0)) == [("stopping", "g")]
     assert refusals(driven.order(RunCheck, now=40.0, run="s", check="light")) == ["stopping"]
 

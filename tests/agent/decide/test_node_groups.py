@@ -10,6 +10,7 @@ from muster.wire.messages import Abort, Declined, Prepare, RunCheck, Start
 from muster_agent.decide.events import (
     ClosePort,
     ConnectToRankZero,
+    DueTimeReached,
     NodeReserved,
     OpenPort,
     PortOpened,
@@ -23,7 +24,6 @@ from muster_agent.decide.events import (
     SendReply,
     StartRun,
     StopRun,
-    Ticked,
 )
 from muster_agent.decide.orders import RanksReady
 
@@ -159,7 +159,7 @@ def test_a_session_ends_at_its_deadline():
     driven.join()
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     due = driven.node.next_due()
-    commands = driven.feed(Ticked(), due)
+    commands = driven.feed(DueTimeReached(), due)
     assert declines(commands) == [("expired", "g")]
     assert driven.node.next_due() == float("inf")
 
@@ -186,7 +186,7 @@ def test_orders_for_a_group_that_the_node_is_not_in_are_refused(kind, answer):
 def test_a_group_reserves_the_node_before_the_probes_are_asked_and_gives_it_back_at_the_end():
     """The scheduler is told what for; an agent that starts gives back what one before it may have left."""
     driven = Driven(reserves=True)
-    assert driven.feed(Ticked(), 1.0) == [ReleaseReservation()]
+    assert driven.feed(DueTimeReached(), 1.0) == [ReleaseReservation()]
     driven.join()
     driven.feed(PortOpened("g", "10.0.0.1", 4000))
     (reserve,) = driven.prepare()
@@ -225,7 +225,7 @@ def test_a_group_that_is_aborted_while_the_node_is_being_reserved_gives_it_back(
 def test_a_requested_run_reserves_and_a_background_run_does_not():
     """A run that yields to work keeps none away."""
     driven = Driven({**PLAN, **BACKGROUND}, reserves=True)
-    driven.feed(Ticked(), 0.0)
+    driven.feed(DueTimeReached(), 0.0)
     due = driven.node.next_due()
-    assert driven.feed(Ticked(), due) == [ProbeIdle()]
+    assert driven.feed(DueTimeReached(), due) == [ProbeIdle()]
     assert driven.order(RunCheck, due, run="r", check="heavy") == [ReserveNode("r", "run r of heavy")]

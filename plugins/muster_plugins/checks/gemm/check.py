@@ -155,7 +155,7 @@ def muster_checks(config: Config) -> list[Check[GemmParams]]:
     ]
 
 
-class _Defaults(NamedTuple):
+class _GemmDefaults(NamedTuple):
     """Defaults for a backend."""
 
     dtypes: tuple[Dtype, ...]
@@ -166,8 +166,8 @@ class _Defaults(NamedTuple):
 
 
 _DEFAULTS = {
-    "cuda": _Defaults(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: as in stas00/ml-engineering
-    "cpu": _Defaults(("fp32",), 512, 0.1, 1, 5),
+    "cuda": _GemmDefaults(("bf16", "fp8", "tf32", "fp32"), 8192, 2.0, 50, 100),  # times: as in stas00/ml-engineering
+    "cpu": _GemmDefaults(("fp32",), 512, 0.1, 1, 5),
 }
 
 _FP32_TAKES_LONGER = 10

@@ -158,7 +158,7 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
     ]
 
 
-class _Defaults(NamedTuple):
+class _MemoryDefaults(NamedTuple):
     """Defaults for a backend."""
 
     size_bytes: int
@@ -167,7 +167,7 @@ class _Defaults(NamedTuple):
     rounds: int
 
 
-_DEFAULTS = {"cuda": _Defaults(1 << 30, 20, None, 4), "cpu": _Defaults(1 << 20, 3, 2 << 20, 1)}
+_DEFAULTS = {"cuda": _MemoryDefaults(1 << 30, 20, None, 4), "cpu": _MemoryDefaults(1 << 20, 3, 2 << 20, 1)}
 
 
 def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measurement:

@@ -25,7 +25,7 @@ class _Allowed(BaseModel):
     allowed: bool
 
 
-class _Review(BaseModel):
+class _AccessReview(BaseModel):
     status: _Allowed
 
 
@@ -83,7 +83,7 @@ class KubernetesClient:
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": {**attributes, "namespace": call.namespace or ""}},
         }
-        return (await self._ask(_Review, Question(call=ASK_RIGHTS, body=asked))).status.allowed
+        return (await self._ask(_AccessReview, Question(call=ASK_RIGHTS, body=asked))).status.allowed
 
     async def _page(self, query: dict[str, str]) -> NodeList:
         return await self._ask(NodeList, Question(call=LIST_NODES, query=query))

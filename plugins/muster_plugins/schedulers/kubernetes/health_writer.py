@@ -16,7 +16,7 @@ from muster_plugins.schedulers.kubernetes.conditions import conditions
 from muster_plugins.schedulers.kubernetes.marks import has_opted_out
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode, Metadata, Status
 from muster_plugins.schedulers.kubernetes.patches import Form, Patch
-from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 
 _MOST_REFUSALS = 3
 """After this number of refusals the server is in trouble, and this round of writes ends.
@@ -42,7 +42,7 @@ class HealthWriter:
     It remembers nodes from surveys and from its own writes, so that a heartbeat is one request.
     """
 
-    def __init__(self, client: KubernetesClient, settings: ActorSettings) -> None:
+    def __init__(self, client: KubernetesClient, settings: KubernetesActorSettings) -> None:
         self._client = client
         self._settings = settings
         self._known: dict[str, _Known] = {}

@@ -14,7 +14,7 @@ from muster import Cause, Mark, Transition
 from muster.model import Data, Instant, Name, ServiceState
 from muster.transition import OUT_OF_SERVICE
 from muster_plugins.schedulers.kubernetes.node import FieldsOfManager, KubernetesNode
-from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint
 from muster_plugins.schedulers.kubernetes.texts import state_label
 
@@ -38,7 +38,7 @@ class OurMark(Data):
     taint: Taint | None = None
 
 
-def our_mark(node: KubernetesNode, settings: ActorSettings) -> OurMark | None:
+def our_mark(node: KubernetesNode, settings: KubernetesActorSettings) -> OurMark | None:
     """Our mark on the node; None if it is missing or cannot be read."""
     try:
         return OurMark.model_validate_json(node.metadata.annotations.get(settings.mark_key, ""))
@@ -46,7 +46,7 @@ def our_mark(node: KubernetesNode, settings: ActorSettings) -> OurMark | None:
         return None
 
 
-def mark_owner(node: KubernetesNode, settings: ActorSettings) -> Mark:
+def mark_owner(node: KubernetesNode, settings: KubernetesActorSettings) -> Mark:
     """Who keeps work off the node. The startup taint counts as ours."""
     if node.spec.unschedulable:
         return Mark.OURS if is_our_cordon(node, settings) else Mark.FOREIGN
@@ -60,12 +60,12 @@ def mark_owner(node: KubernetesNode, settings: ActorSettings) -> Mark:
     return Mark.OURS if is_new(node, settings) else Mark.NONE
 
 
-def is_new(node: KubernetesNode, settings: ActorSettings) -> bool:
+def is_new(node: KubernetesNode, settings: KubernetesActorSettings) -> bool:
     """Whether the node has the startup taint."""
     return any(taint.key == settings.startup_taint for taint in node.spec.taints)
 
 
-def is_our_cordon(node: KubernetesNode, settings: ActorSettings) -> bool:
+def is_our_cordon(node: KubernetesNode, settings: KubernetesActorSettings) -> bool:
     """Whether the cordon of the node is ours: only ours, or also that of others as long as our mark exists.
 
     The mark decides if the API server does not remember who cordoned the node.
@@ -75,7 +75,7 @@ def is_our_cordon(node: KubernetesNode, settings: ActorSettings) -> bool:
     return node.spec.unschedulable and is_ours
 
 
-def our_taint(node: KubernetesNode, settings: ActorSettings) -> Taint | None:
+def our_taint(node: KubernetesNode, settings: KubernetesActorSettings) -> Taint | None:
     """The taint that we added, if any, from the mark. A node that we cordoned without a mark has the usual one."""
     mark = our_mark(node, settings)
     if mark is not None:
@@ -83,7 +83,7 @@ def our_taint(node: KubernetesNode, settings: ActorSettings) -> Taint | None:
     return settings.quarantine_taint if is_our_cordon(node, settings) else None
 
 
-def is_incomplete(node: KubernetesNode, settings: ActorSettings) -> bool:
+def is_incomplete(node: KubernetesNode, settings: KubernetesActorSettings) -> bool:
     """Whether a node that is ours lacks its mark or the taint in the mark, or only has the startup taint."""
     mark = our_mark(node, settings)
     return mark is None or (mark.taint is not None and not mark.taint.is_among(node.spec.taints))
@@ -94,7 +94,7 @@ def describe_others_mark(node: KubernetesNode) -> str:
     if not node.spec.unschedulable:
         return "tainted by somebody else"
     others = (writer for writer in _cordoning(node) if not _is_us(writer))
-    return next((f"cordoned with {it.manager} at {it.time}" for it in others), "cordoned by somebody else")
+    return next((f"cordoned with {writer.manager} at {writer.time}" for writer in others), "cordoned by somebody else")
 
 
 def _cordoning(node: KubernetesNode) -> list[FieldsOfManager]:
@@ -106,19 +106,19 @@ def _is_us(writer: FieldsOfManager) -> bool:
     return (writer.manager, writer.operation) == (FIELD_MANAGER, "Apply")
 
 
-def has_opted_out(node: KubernetesNode, settings: ActorSettings) -> bool:
+def has_opted_out(node: KubernetesNode, settings: KubernetesActorSettings) -> bool:
     """Whether the node has the opt-out label."""
     key, _, value = settings.opt_out.partition("=")
     return node.metadata.labels.get(key) == value
 
 
-def _is_asked_for_since(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> bool:
+def _is_asked_for_since(node: KubernetesNode, transition: Transition, settings: KubernetesActorSettings) -> bool:
     """Whether a person requested this transition after somebody undid our earlier one, whose mark is left."""
     mark = our_mark(node, settings)
     return transition.by is not None and (mark is None or mark.transition != transition.id)
 
 
-def why_left(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> str | None:
+def why_left(node: KubernetesNode, transition: Transition, settings: KubernetesActorSettings) -> str | None:
     """Why muster must leave the node as it is; None if it may carry out the transition.
 
     When a node returns to service, our mark is removed even if others still cordon it: nobody would remove it later.

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 from muster_plugins.schedulers.kubernetes.planned_departure import LEAVING_TAINTS
 from muster_plugins.schedulers.kubernetes.reservation import KEY as TESTING
-from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint
 
 _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
@@ -35,7 +35,7 @@ def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ..
     return frozenset(kind for kind, number in times.items() if 2 * number > len(counted))
 
 
-def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: ActorSettings) -> str | None:
+def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: KubernetesActorSettings) -> str | None:
     """The taints of others that keep work off the node, as text; None if there are none.
 
     Ours, ordinary ones, and those of a planned departure do not count.

@@ -18,7 +18,7 @@ from muster.model import ServiceState
 from muster_plugins.schedulers.kubernetes.calls import PATCH_NODE, Call
 from muster_plugins.schedulers.kubernetes.marks import OurMark, is_our_cordon, our_mark, our_taint
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
-from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 from muster_plugins.schedulers.kubernetes.taints import Taint, replaced, taints_patch
 from muster_plugins.schedulers.kubernetes.texts import state_label
 
@@ -45,7 +45,7 @@ class Patch:
     rest: dict[str, Any] = field(default_factory=dict)
 
 
-def patches(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> list[Patch]:
+def patches(node: KubernetesNode, transition: Transition, settings: KubernetesActorSettings) -> list[Patch]:
     """The patches that bring the node to the state of the transition, in order."""
     before, old = node.spec.taints, our_taint(node, settings)
     if transition.is_out:
@@ -66,7 +66,9 @@ def _retaint(before: list[Taint], after: list[Taint]) -> list[Patch]:
     return [Patch(call=PATCH_NODE, form=Form.MERGE, says=says, rest=taints_patch(after))]
 
 
-def _mark(node: KubernetesNode, transition: Transition, settings: ActorSettings, taint: Taint | None) -> list[Patch]:
+def _mark(
+    node: KubernetesNode, transition: Transition, settings: KubernetesActorSettings, taint: Taint | None
+) -> list[Patch]:
     mark = OurMark(
         transition=transition.id,
         state=transition.after,
@@ -88,7 +90,7 @@ def _mark(node: KubernetesNode, transition: Transition, settings: ActorSettings,
     return [Patch(call=PATCH_NODE, form=Form.APPLY, says=says, metadata=metadata, rest=rest)]
 
 
-def _unmark(node: KubernetesNode, transition: Transition, settings: ActorSettings) -> list[Patch]:
+def _unmark(node: KubernetesNode, transition: Transition, settings: KubernetesActorSettings) -> list[Patch]:
     label, state = settings.state_key, state_label(transition.after)
     is_ours = our_mark(node, settings) is not None or is_our_cordon(node, settings)
     if not is_ours and node.metadata.labels.get(label) == state:

@@ -20,7 +20,7 @@ _MANAGER = "muster-agent"
 _MOST_CHARACTERS = 63
 
 
-class Taken(Exception):
+class ReservedByOthers(Exception):
     """Somebody else has reserved the node; the text says who."""
 
 
@@ -36,7 +36,7 @@ class TestingTaint:
         self._taint = Taint(key=KEY, effect="NoSchedule", value=value)
 
     def add(self, _why: str) -> None:
-        """Adds the taint, or keeps it. Raises Taken or Unanswered if it cannot."""
+        """Adds the taint, or keeps it. Raises ReservedByOthers or Unanswered if it cannot."""
         self._change(self._with_ours)
 
     def remove(self) -> None:
@@ -46,7 +46,7 @@ class TestingTaint:
     def _with_ours(self, taints: list[Taint]) -> list[Taint]:
         for taint in taints:
             if taint.key == KEY and not self._is_ours(taint):
-                raise Taken(f"node {self._node} has the taint {taint} of somebody else")
+                raise ReservedByOthers(f"node {self._node} has the taint {taint} of somebody else")
         return taints if any(map(self._is_ours, taints)) else [*taints, self._taint]
 
     def _without_ours(self, taints: list[Taint]) -> list[Taint]:

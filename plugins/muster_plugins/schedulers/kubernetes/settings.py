@@ -45,7 +45,7 @@ Key = Annotated[str, AfterValidator(_is_key)]
 Pair = Annotated[str, AfterValidator(_is_pair)]
 
 
-class ActorSettings(Section):
+class KubernetesActorSettings(Section):
     """The table `[plugins.kubernetes.actor]`: what the coordinator does to nodes."""
 
     enabled: bool = Field(False, description="true: nodes that are out of service are cordoned in Kubernetes")
@@ -133,7 +133,7 @@ class KubernetesSettings(Section):
         0.0, ge=0, le=60, description="Seconds between two probes while a run has the node; 0: probe every time"
     )
     reserve: bool = Field(False, description="true: taint this node during sweeps and requested runs")
-    actor: ActorSettings = ActorSettings()
+    actor: KubernetesActorSettings = KubernetesActorSettings()
 
     @field_validator("api")
     @classmethod

@@ -4,10 +4,10 @@ from muster import ActionOutcome, Effect, Transition
 from muster_plugins.schedulers.slurm.decision import decide
 from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
-from muster_plugins.schedulers.slurm.settings import ActorSettings
+from muster_plugins.schedulers.slurm.settings import SlurmActorSettings
 
 
-async def act(scontrol: Scontrol, settings: ActorSettings, transition: Transition) -> ActionOutcome:
+async def act(scontrol: Scontrol, settings: SlurmActorSettings, transition: Transition) -> ActionOutcome:
     """Drains or resumes the node as the transition requires, or says what prevents it."""
     name = Names(settings.domain, settings.names).in_slurm(transition.node)
     if name is None:

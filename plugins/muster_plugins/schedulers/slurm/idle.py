@@ -20,12 +20,12 @@ _TIMEOUT_S = 0.8
 """A probe has one second. A busy slurmctld may take longer; then the answer is unknown."""
 
 
-class Unanswered(Exception):
+class SqueueUnanswered(Exception):
     """squeue does not answer; the text says why."""
 
 
 def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
-    """BUSY while a job other than our own has the node. Raises Unanswered or NotRun if squeue does not answer."""
+    """BUSY while a job other than our own has the node. Raises SqueueUnanswered or NotRun if squeue does not answer."""
     return Idleness.BUSY if _jobs_on(node, squeue) - {os.environ.get("SLURM_JOB_ID")} else Idleness.IDLE
 
 
@@ -36,10 +36,10 @@ def _jobs_on(node: str, squeue: str) -> set[str]:
         done = run_program([squeue, *question], timeout_s=_TIMEOUT_S, env=_no_preferences())
     except TimedOut as late:
         silence = f"slurmctld did not answer within {_TIMEOUT_S:g} s"
-        raise Unanswered(f"{silence}: {_last_line(late.said)}" if late.said else silence) from None
+        raise SqueueUnanswered(f"{silence}: {_last_line(late.said)}" if late.said else silence) from None
     jobs = done.stdout.split()
     if done.exit_code != 0 or done.truncated or not all(job.isdigit() for job in jobs):
-        raise Unanswered(_last_line(done.stderr or done.stdout) or f"squeue ended with {done.exit_code}")
+        raise SqueueUnanswered(_last_line(done.stderr or done.stdout) or f"squeue ended with {done.exit_code}")
     return set(jobs)
 
 

@@ -13,12 +13,12 @@ from muster_plugins.schedulers.slurm.nodes import SlurmNode
 from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
 
 
-class Taken(Exception):
+class HeldByOthers(Exception):
     """The node is held by others; the text is what they wrote."""
 
 
 def reserve(scontrol: Scontrol, name: str, why: str) -> None:
-    """Drains the node, or takes over a drain of ours. Raises Taken or Failed if it cannot."""
+    """Drains the node, or takes over a drain of ours. Raises HeldByOthers or Failed if it cannot."""
     asyncio.run(_reserve(scontrol, name, why))
 
 
@@ -31,7 +31,7 @@ async def _reserve(scontrol: Scontrol, name: str, why: str) -> None:
     node = await _known(scontrol, name)
     match hold(node):
         case SlurmHold.OTHERS | SlurmHold.ABSENCE:
-            raise Taken(f"{name} is {describe(node)}")
+            raise HeldByOthers(f"{name} is {describe(node)}")
         case SlurmHold.NOTHING | SlurmHold.TEST:
             await _update(scontrol, node, {"State": "DRAIN", "Reason": testing_reason(why, node)})
 

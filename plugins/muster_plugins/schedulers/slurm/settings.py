@@ -10,7 +10,7 @@ from muster.model import Name
 SlurmName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
 
 
-class ActorSettings(Section):
+class SlurmActorSettings(Section):
     """The table `[plugins.slurm.actor]`, of the coordinator."""
 
     enabled: bool = Field(False, description="true: nodes that are out of service are drained in Slurm")
@@ -46,4 +46,4 @@ class SlurmSettings(Section):
         description="Seconds between two probes while a run has the node; 0: probe every time",
     )
     reserve: bool = Field(False, description="true: drain this node in Slurm during sweeps and requested runs")
-    actor: ActorSettings = ActorSettings()
+    actor: SlurmActorSettings = SlurmActorSettings()

@@ -8,7 +8,7 @@ from muster_plugins.schedulers.slurm.marks import SlurmHold, describe, hold, mar
 from muster_plugins.schedulers.slurm.names import Names
 from muster_plugins.schedulers.slurm.nodes import SlurmNode
 from muster_plugins.schedulers.slurm.scontrol import Failed, Scontrol
-from muster_plugins.schedulers.slurm.settings import ActorSettings
+from muster_plugins.schedulers.slurm.settings import SlurmActorSettings
 
 _LEAVING = {
     "POWER_DOWN": "Slurm is about to power it down",
@@ -23,7 +23,7 @@ _MAY_UPDATE: set[Scontrol] = set()
 """Once the right was found, it is not checked again, because slurmctld logs each check as an error."""
 
 
-async def survey(scontrol: Scontrol, settings: ActorSettings) -> Survey:
+async def survey(scontrol: Scontrol, settings: SlurmActorSettings) -> Survey:
     """All nodes of Slurm, and whether we may drain them. Raises Failed if Slurm does not answer."""
     names = Names(settings.domain, settings.names)
     nodes = tuple(scheduler_node(node, names, settings.opt_out_feature) for node in await scontrol.nodes())

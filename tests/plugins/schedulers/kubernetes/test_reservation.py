@@ -10,7 +10,7 @@ from muster_plugins.schedulers.kubernetes import rbac
 from muster_plugins.schedulers.kubernetes.api import Unanswered
 from muster_plugins.schedulers.kubernetes.calls import OF_AN_AGENT_THAT_RESERVES
 from muster_plugins.schedulers.kubernetes.plugin import muster_reservations
-from muster_plugins.schedulers.kubernetes.reservation import Taken
+from muster_plugins.schedulers.kubernetes.reservation import ReservedByOthers
 
 ACCOUNT = "system:serviceaccount:muster:muster-agent"
 OURS = {"key": "muster.dev/testing", "effect": "NoSchedule", "value": "east"}
@@ -71,7 +71,7 @@ async def test_another_s_taint_is_respected(standin, kubectl, new_reservation):
     reservation = new_reservation()
     await kubectl.taint("n1", "muster.dev/testing", "maintenance", "NoSchedule")
     with pytest.raises(
-        Taken, match=r"node n1 has the taint muster\.dev/testing=maintenance:NoSchedule of somebody else"
+        ReservedByOthers, match=r"node n1 has the taint muster\.dev/testing=maintenance:NoSchedule of somebody else"
     ):
         await reserve(reservation)
     await release(reservation)

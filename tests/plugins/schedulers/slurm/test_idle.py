@@ -8,7 +8,7 @@ import pytest
 
 from muster.check import Idleness, IdleProbe
 from muster.config import Config, Settings
-from muster_plugins.schedulers.slurm.idle import Unanswered
+from muster_plugins.schedulers.slurm.idle import SqueueUnanswered
 from muster_plugins.schedulers.slurm.plugin import muster_idle_probes
 from muster_plugins.shared.programs import NotRun
 
@@ -140,7 +140,7 @@ def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatc
         slurmctld = next(process for process in slurm.processes() if process.name() == "slurmctld")
         slurmctld.suspend()
         began = time.monotonic()
-        with pytest.raises(Unanswered, match="slurmctld did not answer"):
+        with pytest.raises(SqueueUnanswered, match="slurmctld did not answer"):
             idleness("gpu1")
         assert time.monotonic() - began < 5
         slurmctld.resume()
@@ -152,27 +152,27 @@ def test_what_squeue_says_while_it_waits_is_the_reason(at, tmp_path):
     squeue = tmp_path / "squeue"
     squeue.write_text("#!/bin/sh\necho 'cannot stat file /etc/slurm/slurm.conf, retrying' >&2\nexec sleep 600\n")
     squeue.chmod(0o755)
-    with pytest.raises(Unanswered, match=r"within 0\.8 s: cannot stat file /etc/slurm/slurm\.conf, retrying$"):
+    with pytest.raises(SqueueUnanswered, match=r"within 0\.8 s: cannot stat file /etc/slurm/slurm\.conf, retrying$"):
         at("gpu1", squeue=str(squeue))
 
 
 def _answers(node: str) -> bool:
     try:
         return idleness(node) is IDLE
-    except Unanswered:
+    except SqueueUnanswered:
         return False
 
 
 def test_an_unknown_node_is_not_idle(at):
     """What squeue says about it is the reason."""
-    with pytest.raises(Unanswered, match=r"(?i)invalid node name"):
+    with pytest.raises(SqueueUnanswered, match=r"(?i)invalid node name"):
         at("gpu3")
 
 
 def test_what_squeue_says_is_read_with_care(at):
     """An executable that is no squeue tells nothing about jobs, and one that is missing is named."""
     for squeue, said in ((shutil.which("echo"), "--all"), (shutil.which("false"), "ended with 1")):
-        with pytest.raises(Unanswered, match=said):
+        with pytest.raises(SqueueUnanswered, match=said):
             at("gpu1", squeue=squeue)
     with pytest.raises(NotRun, match="no-squeue"):
         at("gpu1", squeue="no-squeue")

@@ -13,7 +13,7 @@ from muster.config import Config, Settings
 from muster_agent.runs.resident import RESERVATION_TIMEOUT_S
 from muster_plugins.schedulers.slurm import plugin
 from muster_plugins.schedulers.slurm.plugin import muster_reservations, muster_transition
-from muster_plugins.schedulers.slurm.reservation import Taken
+from muster_plugins.schedulers.slurm.reservation import HeldByOthers
 from muster_plugins.schedulers.slurm.scontrol import Failed
 
 TEST = "muster-test: collective in group 5f1c"
@@ -75,7 +75,7 @@ def test_what_a_killed_agent_has_left_is_taken_over(nodes):
 def test_an_operators_drain_keeps_us_off(nodes):
     """And is not released, also when it comes while we test."""
     nodes.scontrol("update", "NodeName=gpu1", "State=DRAIN", "Reason=bad fan")
-    with pytest.raises(Taken, match=r"gpu1 is IDLE\+DRAIN: bad fan \(root@"):
+    with pytest.raises(HeldByOthers, match=r"gpu1 is IDLE\+DRAIN: bad fan \(root@"):
         reserve()
     release()
     assert stands(nodes) == (True, "bad fan")
@@ -183,7 +183,7 @@ def test_a_node_that_slurm_has_down_is_not_ours_to_bring_up(nodes):
     release()
     assert nodes.node("gpu1")["State"].startswith("DOWN")
     assert stands(nodes) == (False, TEST)
-    with pytest.raises(Taken, match="gpu1 is DOWN"):
+    with pytest.raises(HeldByOthers, match="gpu1 is DOWN"):
         reserve()
 
 

@@ -37,7 +37,7 @@ class _ReviewStatus(BaseModel):
     user: _User = _User()
 
 
-class _Review(BaseModel):
+class _TokenReview(BaseModel):
     status: _ReviewStatus
 
 
@@ -50,7 +50,7 @@ def review_of(token: str) -> Json:
 def node_of(review: bytes) -> str:
     """The node of a reviewed token; NotEntitled if there is none."""
     try:
-        status = _Review.model_validate_json(review).status
+        status = _TokenReview.model_validate_json(review).status
     except ValidationError:
         raise NotEntitled("the API server's answer is no TokenReview") from None
     if not status.authenticated or AUDIENCE not in status.audiences:

@@ -8,7 +8,7 @@ from muster import ActionOutcome, NodeHealthReport, SchedulerNode, Survey, Trans
 from muster.config import Config, Settings
 from muster_plugins.schedulers.kubernetes import plugin
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
-from muster_plugins.schedulers.kubernetes.settings import ActorSettings
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 
 AT = 1_800_000_000.0
 """2027-01-15T08:00:00Z"""
@@ -69,7 +69,7 @@ def as_node():
 @pytest.fixture
 def settings():
     """The actor's settings: `settings(taint="")`."""
-    return ActorSettings
+    return KubernetesActorSettings
 
 
 @pytest.fixture
