@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from muster.backoff import backoff_s
 from muster.errors import EX_UNAVAILABLE, EX_USAGE
 from muster_coordinator.local import processes
 
@@ -55,17 +56,18 @@ async def run(config: Path | None) -> int:
 
 async def _keep(name: str, arguments: list[str]) -> None:
     clock = asyncio.get_running_loop().time
-    pause_s = RESTART_BASE_S
+    failures = 0
     while True:
         started = clock()
         code = await _run_once(name, arguments)
         if code in REFUSALS:
             raise PartRefused(code)
         if clock() - started > STEADY_S:
-            pause_s = RESTART_BASE_S
+            failures = 0
+        failures += 1
+        pause_s = backoff_s(failures, RESTART_BASE_S, RESTART_CAP_S)
         log.error("part_ended", part=name, exit_code=code, restart_in_s=pause_s)
         await asyncio.sleep(pause_s)
-        pause_s = min(RESTART_CAP_S, 2 * pause_s)
 
 
 async def _run_once(name: str, arguments: list[str]) -> int:

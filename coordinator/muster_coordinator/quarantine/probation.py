@@ -9,6 +9,7 @@ not count. Then the pauses double up to an hour, since the node may be busy for 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from muster.backoff import backoff_s
 from muster.model import Name, ServiceState, Verdict
 from muster_coordinator.model.quarantine import Probation, ProbationTest, QuarantineRecord, SecondOpinion
 from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, Note, StartTest
@@ -232,4 +233,4 @@ def _is_due(moment: float | None, now: float) -> bool:
 
 
 def _doubled(seconds: float, times: int, longest_s: float) -> float:
-    return max(seconds, min(seconds * 2.0 ** min(times, 30), longest_s))
+    return max(seconds, backoff_s(times + 1, seconds, longest_s))
