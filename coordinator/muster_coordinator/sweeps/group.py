@@ -78,6 +78,7 @@ class GroupStep(StrEnum):
     CALLED_OFF = "the sweep is over"
 
 
+# Not a text for `parse_state_table`: a cell has two values, the next state and how the group ended.
 TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]] = {
     (GroupState.FORMING, GroupStep.ALL_ACCEPTED): (GroupState.ELECTED, None),
     (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
