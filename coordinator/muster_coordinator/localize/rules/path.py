@@ -47,6 +47,8 @@ class PathFaults:
         """The bad runs of pairs of cleared nodes that reach clearly more with others, by path.
 
         Rule: crashes do not count. A node sends nonsense and makes its partner crash; a path does neither.
+        Prevents: a1 to a4 crash beside c1 to c4, one pair each, and all eight pass with nodes of leaf b afterwards. The
+        path a-c would be convicted.
         """
         evidence, cleared = self.clearance.nodes.evidence, self.clearance.cleared
         found: dict[Path, list[GroupRun]] = {}
