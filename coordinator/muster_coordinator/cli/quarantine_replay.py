@@ -37,7 +37,7 @@ def replay(
 ) -> None:
     """Replay the stored history under a policy; needs no running coordinator."""
     from muster.errors import Unavailable  # noqa: PLC0415 (a command without it starts sooner)
-    from muster.model import format_instant  # noqa: PLC0415 (see above)
+    from muster.instants import instant_text  # noqa: PLC0415 (see above)
     from muster_coordinator.cli.stored_replay import days_kept, replay_history  # noqa: PLC0415 (see above)
     from muster_coordinator.quarantine.replay_comparison import compared  # noqa: PLC0415 (see above)
     from muster_coordinator.views.replay_text import replay_lines  # noqa: PLC0415 (see above)
@@ -56,7 +56,7 @@ def replay(
         return
     days, drains_then = (now - stored.begins) / 86_400, len(stored.drains_then)
     if since is not None and begin < stored.begins:
-        say(f"--since: the complete history begins at {format_instant(stored.begins)}; replayed from there.")
+        say(f"--since: the complete history begins at {instant_text(stored.begins)}; replayed from there.")
     lines = replay_lines(stored.replay, rows, nodes=stored.nodes, days=days, policy=name, drains_then=drains_then)
     say("\n".join(lines))
 

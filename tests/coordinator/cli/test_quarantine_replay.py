@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from muster.model import Action, Finding, Severity
+from muster.instants import instant_text
+from muster.model import Action, Finding, Severity, parse_instant
 
 LOST = Finding(
     code="nvml.device_lost", summary="no answer", severity=Severity.ERROR, action=Action.REBOOT_NODE, device=3
@@ -108,11 +110,13 @@ async def test_what_was_before_the_period_does_not_count(history, coordinator):
 
 
 async def test_a_period_that_begins_before_the_history_is_said(history):
-    """With the time from which on there is a history; without `--since` nothing was asked for."""
-    done = await history("--since", "2020-01-31T12:00:00Z")
+    """With the time, in UTC and local, from which on there is a history; without `--since` nothing was asked for."""
+    done = await history("--since", "2020-01-31T12:00:00Z", TZ="Asia/Tokyo")
     first, *_ = done.stdout.splitlines()
     begins = (await replayed(history, "--since", "2020-01-31T12:00:00Z"))[0]["since"]
-    assert first == f"--since: the complete history begins at {begins}; replayed from there."
+    both = instant_text(parse_instant(begins), ZoneInfo("Asia/Tokyo"))
+    assert "JST" in both
+    assert first == f"--since: the complete history begins at {both}; replayed from there."
     assert "complete history" not in (await history()).stdout
 
 
