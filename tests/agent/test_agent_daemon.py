@@ -188,7 +188,7 @@ async def test_an_aborted_group_gives_its_port_back(started, mosquitto):
 
 
 def test_the_end_of_the_launcher_is_the_end_of_the_agent(started):
-    """Loudly, so that the supervisor starts both anew."""
+    """Loudly, so that the supervisor starts both again."""
     agent = started()
     agent.logged("agent_started")
     family = agent.family()

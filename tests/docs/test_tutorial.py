@@ -102,7 +102,7 @@ def reader(tmp_path) -> Reader:
 
 
 def test_the_tutorial_can_be_followed(reader):
-    """From an empty directory to a node that was found, cordoned in a dry run, repaired and let back."""
+    """From an empty directory to a node that was found, cordoned in a dry run, repaired and uncordoned."""
     check, up = commands(2)
     assert reader.type(check)[0] == 0
     second, third = (text for text in blocks(2, "sh") if "muster agent" in text)

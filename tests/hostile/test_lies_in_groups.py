@@ -67,7 +67,7 @@ def _children(pid: int) -> Iterator[int]:
 
 @contextmanager
 def unharmed(world: World) -> Iterator[None]:
-    """Checks that no honest node is harmed: agents keep running, in bounded memory, and end free and not accused."""
+    """Checks that no honest node is harmed: agents keep running, in bounded memory, and end free and not convicted."""
     wait_for(lambda: not world.accused(), "every honest node to be in service")
     before = {node: world.agents[node].pid for node in HONEST}
     watch = MemoryWatch([*before.values()])

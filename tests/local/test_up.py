@@ -46,7 +46,7 @@ def test_killed_it_leaves_nothing_behind(up, nothing_left):
 
 @pytest.mark.parametrize(("part", "connects"), [("coordinator", ("coordinator", "agent")), ("agent", ("agent",))])
 def test_a_part_that_dies_is_started_again(up, eventually, part, connects):
-    """It says so, and a check can be run again; with the coordinator goes the broker, so that both connect anew."""
+    """It says so, and a check can be run again; with the coordinator goes the broker, so that both connect again."""
     running, url = up
     running.part(part).kill()
     assert running.logged("part_ended")["part"] == part

@@ -247,7 +247,7 @@ class Laboratory:
         self._wait_until_free()
 
     def change_agent(self, node: str, *, clock_off_by_s: int = 0, **settings: Any) -> None:
-        """Starts the agent of a node anew, with another clock or settings, which it has until all is set right."""
+        """Starts the agent of a node again, with another clock or settings, which it has until all is set right."""
         self._changed.add(node)
         self._start_agent(node, clock_off_by_s, **settings)
         self._wait_until_free()

@@ -128,7 +128,7 @@ def test_slurm_can_look_at_a_node_before_each_job(checks):
 
 
 def test_a_right_sum_is_not_taken_for_a_wrong_one(runs):
-    """The buffer is filled anew before every round, so a world of two passes."""
+    """The buffer is filled again before every round, so a world of two passes."""
     (run,) = runs["collective"]
     assert run["facts"]["world_size"] == 2
     assert run["metrics"]["wrong_elements"] == 0

@@ -139,7 +139,7 @@ def nowhere(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
 
 
 def beside_the_victim(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
-    """All liars claim the rack and leaf of the node that they accuse."""
+    """All liars claim the rack and leaf of the node that they blame."""
     beside = {node: replace(sites[node], rack=sites[victim].rack, leaf=sites[victim].leaf) for node in liars}
     return _in_order({**sites, **beside})
 

@@ -141,7 +141,7 @@ def any_sweep(lot: random.Random, nodes: int, devices: int) -> dict[str, Any]:
 
 
 def is_settled(record: SweepRecord, bad: set[str]) -> bool:
-    """Whether every node has its place, and none of the healthy ones is accused."""
+    """Whether every node has its place, and none of the healthy ones is convicted."""
     assert named(record) <= bad, record.model_dump_json(indent=1)
     assert (record.failed_links, record.failed_fabric) == ((), ())
     groups = [group for stage in record.rounds for group in stage.groups]

@@ -61,7 +61,7 @@ def test_a_run_that_needs_nothing_is_granted_whoever_holds_the_node(state):
     assert lease.state is state
 
 
-def test_one_holder_at_a_time_and_the_next_is_asked_for_anew():
+def test_one_holder_at_a_time_and_the_next_is_asked_for_again():
     """The second claim waits until the first run has ended, then the probes are asked for it."""
     lease = lease_in(LeaseState.HELD)
     assert lease.handle(claim("b"), 1.0) == []

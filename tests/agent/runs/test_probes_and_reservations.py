@@ -93,7 +93,7 @@ def test_a_probe_that_does_not_answer_is_named(far, monkeypatch):
 
 
 def test_an_answer_that_comes_late_answers_nothing(far, monkeypatch):
-    """The question that comes after it is asked anew."""
+    """The question that comes after it is asked again."""
     monkeypatch.setattr(sharing_module, "ANSWER_WITHIN_S", 0.05)
     sharing = ProbesAndReservations([far.probe()], [])
     assert sharing.idleness(OWN, afresh=True)[0] is Idleness.UNKNOWN

@@ -88,7 +88,7 @@ async def test_probes_learn_which_processes_are_our_own(running):
 
 
 async def test_a_child_that_is_kept_only_while_it_is_asked_comes_and_goes(running, monkeypatch):
-    """An agent at rest has no memory for it; the next question starts it anew, without a pause."""
+    """An agent at rest has no memory for it; the next question starts it again, without a pause."""
     monkeypatch.setattr(resident_module, "LINGER_S", 0.05)
     async with running() as runs:
         keeping = asyncio.create_task(runs.resident.keep_only_while_asked())
@@ -243,7 +243,7 @@ async def test_a_watch_that_raises_is_logged_and_the_check_goes_on(running, chec
 
 
 async def test_a_hang_is_a_finding_and_the_child_is_replaced_after_a_pause(running, check, monkeypatch):
-    """No answer by the deadline: run.hung with the last output; until the pause is over run.hung at once; then anew."""
+    """No answer by the deadline: run.hung with the last output; run.hung at once until the pause is over; then it starts."""
     monkeypatch.setattr(resident_module, "FIRST_PAUSE_S", 0.3)
     hanging, cheap = check(hangs, name="hanging", resident=True), check(pid, name="cheap", resident=True)
     async with running(hanging, cheap) as runs:

@@ -21,7 +21,7 @@ def test_a_node_is_lost_after_three_heartbeats(heartbeats: Heartbeats, now: floa
     assert [node for node in ("a", "b") if heartbeats.is_lost(node, now)] == overdue
 
 
-def test_a_sign_of_life_begins_the_wait_anew(heartbeats: Heartbeats) -> None:
+def test_a_sign_of_life_restarts_the_wait(heartbeats: Heartbeats) -> None:
     """And puts the node behind those that were heard before it."""
     heartbeats.note("a", 10.0)
     assert heartbeats.overdue(36.0) == ["b"]

@@ -89,7 +89,7 @@ def test_runs_of_checks_that_were_not_announced_do_not_count():
     assert made.counts.not_announced == 200
 
 
-def test_a_node_whose_inventory_has_not_arrived_is_not_accused():
+def test_a_node_whose_inventory_has_not_arrived_gets_no_finding():
     """Its runs are no evidence yet, but nobody knows which checks it has."""
     made = Fleet(name="test", epoch=7)
     made.handle(report(run(1)), 1.0)

@@ -45,7 +45,7 @@ def test_it_is_told_when_a_clock_is_wrong_and_when_it_is_right_again() -> None:
     assert [clock.heard(NOW, NOW) for _ in range(5)] == [None, None, right, None, None]
 
 
-def test_what_was_known_of_a_clock_holds_until_enough_is_known_anew() -> None:
+def test_what_was_known_of_a_clock_holds_until_enough_is_known_again() -> None:
     """Such as over a restart of the coordinator."""
     clock = NodeClock(ahead_s=300.0)
     known = [(clock.heard(NOW + 310, NOW), clock.ahead_s) for _ in range(3)]

@@ -48,7 +48,7 @@ class Fleet:
             self.ever.update((node, finding.code) for finding in findings)
 
     def rounds(self, count: int, runs: Iterable[Any]) -> None:
-        """So many times, every node measures: `runs` makes the runs of a round anew."""
+        """Every node measures this number of times; `runs` makes the runs of each round."""
         for _ in range(count):
             for run in runs:
                 if run.node not in self.gone:

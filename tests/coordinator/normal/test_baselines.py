@@ -125,7 +125,7 @@ def test_slow_drift_is_found_as_well(fleet: Fleet) -> None:
     assert fleet.against == {"n": [("baseline.drift", 0)]}
 
 
-def test_another_device_in_the_same_place_begins_anew(fleet: Fleet) -> None:
+def test_another_device_in_the_same_place_starts_from_nothing(fleet: Fleet) -> None:
     """What the old one has shown is not held against the new one."""
 
     def there(uuid: str) -> Device:

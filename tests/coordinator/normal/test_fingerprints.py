@@ -77,7 +77,7 @@ def test_the_one_that_differs_is_suspected(fleet: Fleet) -> None:
     assert fleet.against == {}
 
 
-def test_a_suspect_with_new_software_is_compared_anew(fleet: Fleet) -> None:
+def test_a_suspect_with_new_software_is_compared_again(fleet: Fleet) -> None:
     """What it computed with the old software no longer stands against it."""
     fleet.add(run("odd", "good", "bad"))
     fleet.add(run("odd", "other", "other", software={"torch": "3"}))
@@ -106,14 +106,14 @@ def test_a_device_that_is_gone_is_no_suspect(fleet: Fleet) -> None:
         {"fingerprints": {PRODUCT: ["good", 3]}},
     ],
 )
-def test_what_cannot_be_compared_accuses_nobody(fleet: Fleet, facts: dict[str, Any]) -> None:
+def test_what_cannot_be_compared_makes_no_suspect(fleet: Fleet, facts: dict[str, Any]) -> None:
     """Other software, another model, the CPU, another computation, what is no fingerprint at all."""
     fleet.add(run("odd", "good", "bad", **facts))
     assert fleet.against == {}
 
 
-def test_without_a_majority_nobody_is_accused() -> None:
-    """Seven that agree are too few to accuse one, and half of all devices are no majority."""
+def test_without_a_majority_there_is_no_suspect() -> None:
+    """Seven that agree are too few to suspect one, and half of all devices are no majority."""
     few = Fleet()
     few.add(*(run(f"n{number}", "good") for number in range(7)), run("odd", "bad"))
     assert few.against == {}
@@ -123,7 +123,7 @@ def test_without_a_majority_nobody_is_accused() -> None:
 
 
 def test_many_that_differ_have_a_common_cause(fleet: Fleet) -> None:
-    """Then it is a finding of the fleet, and those that were accused before are released."""
+    """Then it is a finding of the fleet, and the earlier suspects are released."""
     fleet.add(run("odd-1", "bad", "bad"), run("odd-2", "bad", "bad"))
     assert set(fleet.against) == {"odd-1", "odd-2"}
     fleet.add(run("odd-3", "bad", "bad"))

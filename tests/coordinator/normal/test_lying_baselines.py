@@ -78,7 +78,9 @@ def lie(lots: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("devices", [1, 8])
 @pytest.mark.parametrize("nodes", [16, 60, 200])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_twentieth_that_lies_accuses_nobody(seed: int, nodes: int, devices: int, *, liars_first: bool) -> None:
+def test_a_twentieth_that_lies_makes_no_healthy_suspect(
+    seed: int, nodes: int, devices: int, *, liars_first: bool
+) -> None:
     """With any number of devices, any value and any result, even if they report first and agree."""
     lots = random.Random(seed)
     names = [f"n{number}" for number in range(nodes)]

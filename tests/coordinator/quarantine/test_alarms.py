@@ -331,7 +331,7 @@ def test_alarms_outlive_a_freeze_that_is_lifted(quarantine: Any) -> None:
     assert [alarm.subject for alarm in told.fleet.alarms] == ["fleet"]
 
 
-def test_what_a_dry_run_alarmed_about_begins_anew_in_earnest(quarantine: Any) -> None:
+def test_an_alarm_of_a_dry_run_is_raised_again_in_enforce_mode(quarantine: Any) -> None:
     """The alarm of the dry run is over: nobody may have been woken by it."""
     told = quarantine(3, mode="dry-run", mass_event=MassEventSettings(nodes=3, share="1%"))
     for node in "abc":
@@ -361,7 +361,7 @@ def test_the_view_shows_alarms_as_of_now(full: Any) -> None:
 
 
 def test_a_clock_that_is_set_back_ends_alarms_all_the_same(full: Any) -> None:
-    """The minute begins anew, and not when the clock is where it was."""
+    """The minute starts again, and not when the clock is where it was."""
     full.accuse("b", "gemm.slow")
     full.wait(0)
     full.absolve("b")

@@ -127,8 +127,8 @@ def test_the_budget_names_what_others_keep_work_off(quarantine: Any) -> None:
     assert (told.reconciler.fleet_view().away, len(told.reconciler.fleet_view().kept_off)) == (2, 1)
 
 
-def test_a_node_is_away_until_all_have_let_it_in(quarantine: Any) -> None:
-    """That it shall come back is decided at once, but makes no room before every actor has answered and none failed."""
+def test_a_node_is_away_until_all_actors_have_uncordoned_it(quarantine: Any) -> None:
+    """The return is decided at once, but makes no room before every actor has answered and none failed."""
     told = quarantine(3, budget=BudgetSettings(domain_share="100%", per_minute=6000))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
@@ -152,7 +152,7 @@ def test_a_return_that_fails_for_good_uses_the_budget_up(quarantine: Any) -> Non
 
 
 def test_a_node_that_comes_back_and_must_wait_is_still_away(quarantine: Any) -> None:
-    """What it is HELD for is said in a transition of its own, with which all must have let it in as well."""
+    """What it is HELD for is said in a transition of its own, and all actors must have uncordoned it as well."""
     told = quarantine(4, budget=BudgetSettings(domain_share="100%", per_minute=1))
     told.accuse("a", "gemm.slow")
     told.release("a", untested=True)
@@ -196,7 +196,7 @@ def test_new_nodes_are_no_capacity_yet(quarantine: Any) -> None:
 
 
 def test_so_many_go_in_a_minute(quarantine: Any) -> None:
-    """Six at once, in the order in which they were accused; the seventh when the first is a minute ago."""
+    """Six at once, in the order of their findings; the seventh when the first is a minute ago."""
     told = quarantine(8, budget=BudgetSettings(share="100%", domain_share="100%", per_minute=6))
     for name in "gfedcba":
         told.wait(0.001)

@@ -92,7 +92,7 @@ def test_a_node_that_waits_says_what_for(quarantine: Any) -> None:
     assert [cause.short for cause in told.case("a").causes] == ["slow GPU 0"]
 
 
-def test_who_observes_says_them_too(quarantine: Any) -> None:
+def test_observe_mode_says_the_causes_too(quarantine: Any) -> None:
     """They are what the list of nodes shows."""
     told = quarantine(2, mode="observe")
     told.accuse("a", "nvml.gone")

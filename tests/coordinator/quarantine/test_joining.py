@@ -213,7 +213,7 @@ def test_what_comes_again_is_new(quarantine: Any) -> None:
 
 @pytest.mark.parametrize("state", [CORDONED, PROBATION])
 def test_what_left_while_it_was_out_comes_again_to_prove_itself(quarantine: Any, of: Of, state: ServiceState) -> None:
-    """Its object was deleted and is registered anew, without our mark: it must not get work untested."""
+    """Its object was deleted and is registered again, without our mark: it must not get work untested."""
     told = quarantine(3)
     told.survey("a", Mark.NONE)
     told.accuse("a", "nvml.gone")
@@ -232,7 +232,7 @@ def test_what_left_while_it_was_out_comes_again_to_prove_itself(quarantine: Any,
 
 
 def test_what_left_while_it_was_out_waits_as_long_as_it_had_to(quarantine: Any) -> None:
-    """To delete a node and have it registered anew is no short cut."""
+    """To delete a node and register it again is no short cut."""
     told = quarantine(3, returning=ReturnSettings(wait_s=600))
     told.survey("a", Mark.NONE)
     told.accuse("a", "nvml.gone")

@@ -295,7 +295,7 @@ def test_it_survives_a_restart_whoever_has_the_trouble_by_then(quarantine: Any, 
     assert frozen(told) == []
 
 
-def test_what_nodes_were_accused_of_before_hides_no_mass_event(quarantine: Any) -> None:
+def test_earlier_findings_hide_no_mass_event(quarantine: Any) -> None:
     """A trouble is as old as it is on the node, not as what was found there first."""
     told = quarantine(8, mass_event=MassEventSettings(nodes=3, share="1%", window_s=600))
     for node in "abcd":

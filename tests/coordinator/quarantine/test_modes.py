@@ -17,7 +17,7 @@ Of = Callable[..., list[Any]]
 CORDONED, IN_SERVICE = ServiceState.CORDONED, ServiceState.IN_SERVICE
 
 
-def test_who_observes_decides_nothing(quarantine: Any, of: Of) -> None:
+def test_observe_mode_decides_nothing(quarantine: Any, of: Of) -> None:
     """What the policy would ask for is said, new nodes are accepted, and nobody is told."""
     told = quarantine(3, mode="observe")
     said = told.accuse("a", "nvml.gone")
@@ -60,7 +60,7 @@ def test_alarms_of_a_dry_run_say_that_it_is_one(quarantine: Any, of: Of) -> None
 
 
 def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> None:
-    """What it had taken out is taken out in earnest, within the budget of then; the history begins anew."""
+    """What it had drained is now really drained, within the budget of then; the history starts again."""
     told = quarantine(4, mode="dry-run")
     told.accuse("a", "nvml.gone")
     told.accuse("b", "gemm.slow")
@@ -76,7 +76,7 @@ def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> No
 
 @pytest.mark.parametrize("mode", ["enforce", "observe"])
 def test_drains_of_a_dry_run_that_ended_in_service_count_no_more_either(quarantine: Any, mode: str) -> None:
-    """The node was drained once in earnest before the dry run, and would need a person after one drain more."""
+    """The node was really drained once before the dry run, and would need a person after one drain more."""
     told = quarantine(3, returning=ReturnSettings(wait_s=0, pause_s=0, passes=1, times=2))
     for before in ("enforce", "dry-run"):
         told.restart(mode=before)
@@ -94,7 +94,7 @@ def test_drains_of_a_dry_run_that_ended_in_service_count_no_more_either(quaranti
 
 @pytest.mark.parametrize("is_surveyed", [True, False])
 def test_what_is_out_in_earnest_stays_so_through_a_dry_run(quarantine: Any, of: Of, is_surveyed: bool) -> None:
-    """The dry run lets it back, which nobody does: afterwards it is out as before, and comes back in earnest.
+    """The dry run uncordons it, which nobody carries out: afterwards it is out as before, and really comes back.
 
     Also where nobody can say how a scheduler has its nodes, as with a script.
     """
@@ -136,7 +136,7 @@ def test_new_nodes_of_a_dry_run_are_kept_out_when_it_is_over(quarantine: Any, of
 
 
 def test_a_new_node_that_is_kept_out_in_earnest_stays_so(quarantine: Any, of: Of) -> None:
-    """Whatever a dry run has pretended, and while we only observe; it is let in when we act again."""
+    """Whatever a dry run has pretended, and in observe mode; it is uncordoned when muster acts again."""
     told = quarantine(2, keep_new_out=True)
     told.add("n", fit=False)
     told.restart(mode="observe")
@@ -151,7 +151,7 @@ def test_a_new_node_that_is_kept_out_in_earnest_stays_so(quarantine: Any, of: Of
     assert not told.transition("n").dry_run
 
 
-def test_who_only_observes_spares_nobody_for_a_mass_event(quarantine: Any) -> None:
+def test_observe_mode_spares_no_node_for_a_mass_event(quarantine: Any) -> None:
     """A node that was to go, but for it, is in service like any other."""
     told = quarantine(3, mass_event=MassEventSettings(nodes=2))
     told.accuse("a", "gemm.slow", proof=Proof.ONCE)
@@ -173,9 +173,7 @@ def test_what_has_failed_in_earnest_is_not_tried_in_another_mode(quarantine: Any
 
 
 @pytest.mark.parametrize("codes", [(), ("nvml.gone",)])
-def test_who_only_observes_tells_nothing_of_nodes_that_have_work(
-    quarantine: Any, of: Of, codes: tuple[str, ...]
-) -> None:
+def test_observe_mode_tells_nothing_of_nodes_that_have_work(quarantine: Any, of: Of, codes: tuple[str, ...]) -> None:
     """Neither again that a node was accepted, nor that it has to wait until it may go."""
     told = quarantine(1)
     told.accuse("a", *codes)
@@ -183,8 +181,8 @@ def test_who_only_observes_tells_nothing_of_nodes_that_have_work(
     assert of("acts", [*told.restart(mode="observe"), *told.wait(600)]) == []
 
 
-def test_who_only_observes_lets_in_whom_nobody_else_would(quarantine: Any, of: Of) -> None:
-    """What was decided in earnest and has failed is tried until the node gets work again."""
+def test_observe_mode_uncordons_what_nobody_else_would(quarantine: Any, of: Of) -> None:
+    """What was decided in enforce mode and has failed is tried until the node gets work again."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
     told.answer("a", Effect.DONE)
@@ -193,7 +191,7 @@ def test_who_only_observes_lets_in_whom_nobody_else_would(quarantine: Any, of: O
     assert of("acts", told.restart(mode="observe")) == [("a", IN_SERVICE, ("k8s",))]
 
 
-def test_who_only_observes_takes_back_what_was_announced(quarantine: Any, of: Of) -> None:
+def test_observe_mode_takes_back_what_was_announced(quarantine: Any, of: Of) -> None:
     """Where people are shown that a node is HELD, nobody else would ever say that it is so no more."""
     told = quarantine(1)
     told.accuse("a", "nvml.gone")
@@ -220,7 +218,7 @@ def test_what_was_announced_before_a_dry_run_is_taken_back_after_it(quarantine: 
 
 
 def test_nothing_is_taken_back_of_a_node_that_has_left(quarantine: Any, of: Of) -> None:
-    """It would let in whoever comes under its name."""
+    """It would uncordon the next node of its name."""
     told = quarantine(1)
     told.survey("a", Mark.NONE)
     told.accuse("a", "nvml.gone")
@@ -245,7 +243,7 @@ def test_nothing_is_pretended_any_more_after_a_dry_run(quarantine: Any) -> None:
     assert (told.state("a"), told.state("n"), len(told.case("a").taken_out)) == (CORDONED, IN_SERVICE, 1)
 
 
-def test_who_only_observes_keeps_nobody_waiting_for_room(quarantine: Any) -> None:
+def test_observe_mode_keeps_no_node_waiting_for_room(quarantine: Any) -> None:
     """A node that was HELD is in service, as nobody wants it to go."""
     told = quarantine(1)
     told.accuse("a", "nvml.gone")

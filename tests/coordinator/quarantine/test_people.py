@@ -69,7 +69,7 @@ def test_a_release_says_who_and_why(quarantine: Any, of: Of) -> None:
     assert (told.transition("a").by, told.transition("a").reason) == ("ada", "released by ada: repaired")
 
 
-def test_a_release_takes_the_hold_and_lets_it_return_at_once(quarantine: Any) -> None:
+def test_a_release_ends_the_hold_and_the_node_returns_at_once(quarantine: Any) -> None:
     """One that is held and out needs to be released once."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
@@ -125,7 +125,7 @@ def test_what_waited_to_go_and_is_not_proven_any_more_waits_no_more(quarantine: 
     assert (told.state("a"), of("tests", said)) == (ServiceState.IN_SERVICE, ["gemm"])
 
 
-def test_who_observes_tests_nothing(quarantine: Any) -> None:
+def test_observe_mode_tests_nothing(quarantine: Any) -> None:
     """A hold can be taken back; that a node is tested cannot be asked for, and the answer says what can."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
@@ -139,7 +139,7 @@ def test_who_observes_tests_nothing(quarantine: Any) -> None:
     assert (told.state("a"), told.case("a").hold) == (ServiceState.CORDONED, None)
 
 
-def test_who_is_out_in_earnest_can_be_let_in_while_we_only_observe(quarantine: Any, of: Of) -> None:
+def test_a_drained_node_can_be_uncordoned_in_observe_mode(quarantine: Any, of: Of) -> None:
     """On a person's word the actors take back what they have done, and are told again until they have."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
@@ -157,8 +157,8 @@ def test_who_is_out_in_earnest_can_be_let_in_while_we_only_observe(quarantine: A
     assert told.state("a") is ServiceState.IN_SERVICE
 
 
-def test_who_observes_tells_nobody_of_what_nobody_keeps_out(quarantine: Any, of: Of) -> None:
-    """A new node that somebody lets in is in service by that alone."""
+def test_observe_mode_tells_nobody_of_a_node_that_no_scheduler_keeps_out(quarantine: Any, of: Of) -> None:
+    """A new node that somebody uncordons is in service by that alone."""
     told = quarantine(1, mode="observe")
     told.add("n", fit=False)
     assert of("acts", told.release("n", untested=True)) == []

@@ -210,7 +210,7 @@ def test_a_test_fails_while_its_check_reports_an_error():
     assert past.decided() == [(1.0, "n1", "DRAINED"), (5_076.0, "n1", "RETURNED")]
 
 
-def test_the_budget_lets_the_next_node_go_when_there_is_room():
+def test_the_budget_drains_the_next_node_when_there_is_room():
     """One of three may be away: the second waits until the first is back."""
     past = Past("n1", "n2", "n3", returning={"passes": 1, "pause_s": 0, "wait_s": 0})
     past.run(run(0, "nvml.device_lost"), node="n1").run(run(10, "nvml.device_lost"), node="n2")

@@ -41,7 +41,7 @@ async def test_a_plugin_that_took_it_is_left_out(lives, begun):
 
 
 async def test_what_was_delivered_is_not_sent_again(lives, begun):
-    """The alarm stands, and is not raised anew."""
+    """The alarm stands, and is not raised again."""
     await lives.feed(AlarmTaken(alarm=begun, plugin="pager"), AlarmDelivered(alarm=begun))
     assert await sent_again(lives) == []
     assert not [command for command in await lives.feed(Ticked()) if isinstance(command, SendAlarm)]

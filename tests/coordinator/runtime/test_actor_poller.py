@@ -99,7 +99,7 @@ async def test_a_node_that_is_listed_no_more_is_told_once(poller, taken):
 
 
 async def test_who_is_kept_out_and_never_reports_is_known(poller):
-    """As new or by our mark, as long as the scheduler says so; whom we may not let in is none of our business."""
+    """As new or by our mark, as long as the scheduler says so; nodes that muster may not uncordon do not count."""
     marks = {"new": Mark.OURS, "ours": Mark.OURS, "theirs": Mark.FOREIGN, "free": Mark.NONE, "heard": Mark.OURS}
     listed = tuple(SchedulerNode(node=node, mark=mark, is_new=node == "new") for node, mark in marks.items())
     opted_out = SchedulerNode(node="opted-out", mark=Mark.OURS, is_new=True, opted_out=True)

@@ -25,7 +25,7 @@ def begun(queue):
 
 
 def test_who_must_get_no_work_goes_first():
-    """Before those that are let in and those that hear only news, however long these have waited."""
+    """Before those that are uncordoned and those that hear only news, however long these have waited."""
     queue = TransitionQueue()
     queue.add(act("new", ACCEPTING, IN_SERVICE))
     queue.add(act("told", IN_SERVICE, HELD))

@@ -14,7 +14,7 @@ BERLIN = "Europe/Berlin"
 
 
 def times(expression: str, start: str, count: int, zone: str = BERLIN) -> list[str]:
-    """The next times after `start`, each asked for anew, as clocks in the zone show them."""
+    """The next times after `start`, each asked for again, as clocks in the zone show them."""
     cron = read_cron(expression, zone, "k")
 
     def due(moment: float):

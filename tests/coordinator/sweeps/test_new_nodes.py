@@ -31,7 +31,7 @@ def test_new_nodes_are_swept_when_they_have_gathered():
 
 
 def test_who_comes_later_is_gathered_by_itself():
-    """The next nodes wait for others anew."""
+    """The next nodes wait for others again."""
     clock = gathering()
     clock.join_as_new("a"), clock.join_as_new("b")
     assert asked(clock.play(121, step=1.0)) == [("a", "b")]
@@ -61,7 +61,7 @@ def test_a_node_is_new_from_when_it_says_that_it_has_the_check():
 
 
 def test_a_node_that_is_lost_again_is_left_out_until_it_is_back():
-    """It neither takes part nor holds up the others, and gathers anew."""
+    """It neither takes part nor holds up the others, and gathers again."""
     clock = gathering()
     lost = clock.join_as_new("lost")
     clock.play(60, step=1.0)

@@ -82,7 +82,7 @@ def test_a_group_that_is_slow_beside_the_others_has_failed() -> None:
 
 
 def test_what_is_taken_over_is_as_it_ended_by_itself() -> None:
-    """What it was compared with is said anew; what its round had taught stays."""
+    """What it was compared with is said again; what its round had taught stays."""
     log = RoundLog()
     log.resume(RoundRecord(number=1, groups=(ended("s-1.1", slow="slow"),), waiting=3, learned=("suspected: a",)))
     (stage,) = shown(log).rounds

@@ -314,7 +314,7 @@ def test_the_mode_is_told_as_it_is(mode, said):
     assert said in line
 
 
-def test_budget_tells_of_nodes_that_nobody_lets_in():
+def test_budget_tells_of_nodes_that_nobody_uncordons():
     """By name; without any, nothing is said."""
     told, untold = (budget_text(BudgetView(quarantine=view(), actors=(), unheard=it)) for it in (("n7", "n8"), ()))
     assert told.splitlines()[-1].startswith("drained, and no agent reports from there: n7, n8; ")

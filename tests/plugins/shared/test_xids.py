@@ -28,7 +28,7 @@ def test_fatal_xids_are_errors(code):
 
 
 @pytest.mark.parametrize("code", [13, 31, 43, 45])
-def test_the_applications_xids_accuse_the_application(code):
+def test_the_applications_xids_point_to_the_application(code):
     """These say nothing about the hardware."""
     assert (meaning(code).severity, meaning(code).action) == ("INFO", "CHECK_APPLICATION")
 

@@ -59,7 +59,7 @@ class Promises:
                 self._taken_out.pop(command.record.transition.id, None)
 
     def _check_is_in_mode(self, transition: Transition) -> None:
-        """Whoever observes only tells to let nodes in again, and in a dry run it is said that it is one."""
+        """Observe mode only uncordons nodes, and a dry run says that it is one."""
         mode = self._world.settings.mode
         assert transition.dry_run == (mode == "dry-run")
         assert mode != "observe" or not transition.is_out

@@ -94,7 +94,7 @@ def test_a_node_is_cordoned_exactly_once(world: Any, first: str, second: str) ->
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(STEPS, STEPS)))
-def test_a_node_is_let_back_exactly_once(world: Any, first: str, second: str) -> None:
+def test_a_node_is_uncordoned_exactly_once(world: Any, first: str, second: str) -> None:
     """The same for one that somebody releases and that passes its tests."""
     world.nodes["n0"].broken.add("nvml")
     world.run(world.nodes["n0"], "nvml")

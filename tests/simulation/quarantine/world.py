@@ -96,7 +96,7 @@ class World:
                 self.hear(node)
 
     def rebuild_indexes(self) -> None:
-        """Compares every index of the coordinator with one that is built anew from its records."""
+        """Compares every index of the coordinator with one that is built again from its records."""
         known, rebuilt = self.reconciler._records, Records()
         rebuilt.restore(known.by_node.values())
         for name in ("members", "away", "kept_out"):

@@ -64,7 +64,7 @@ def test_the_number_of_accusers_grows_with_the_fleet(nodes: int, liars: int, par
 
 
 def test_the_probability_of_lies_is_that_of_drawing_only_liars() -> None:
-    """Without replacement, and for each node that could be accused."""
+    """Without replacement, and for each node that could be convicted."""
     nodes, partners = 64, 2
     exact = nodes * math.comb(liars_among(nodes), partners) / math.comb(nodes - 1, partners)
     drawn = [(1, nodes - 1)] * partners

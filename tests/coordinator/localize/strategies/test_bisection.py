@@ -76,7 +76,7 @@ def test_runs_that_say_nothing_are_repeated_once() -> None:
     assert asked(void, void, *REST) == ["ab", "cd"]
 
 
-def test_absent_nodes_make_a_bad_group_run_anew() -> None:
+def test_absent_nodes_make_a_bad_group_run_again() -> None:
     """It may have been theirs; a group that was well stays so."""
     assert asked(bad("abcd"), *REST, absent="b") == ["acd"]
     assert asked(bad("abcd"), *REST, bad("acd"), absent="b")[0] == "cd"

@@ -71,7 +71,7 @@ def test_a_run_that_says_nothing_is_repeated_once() -> None:
     assert (asked(*twice), judged(*twice).inconclusive) == ([], ("a", "b"))
 
 
-def test_a_noisy_fleet_accuses_nobody() -> None:
+def test_a_noisy_fleet_convicts_no_node() -> None:
     """Its own spread counts as soon as there are values enough."""
     sites = {f"n{number}": Site(f"n{number}") for number in range(21)}
     runs = tuple(ran(node, at=1 + 0.02 * (number - 10)) for number, node in enumerate(sites))

@@ -199,7 +199,7 @@ def test_what_cannot_be_kept_is_told(node):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"boot_id": 1}', "\x00" * 100])
-def test_a_file_of_what_stands_that_cannot_be_used_is_begun_anew(node, content):
+def test_an_unusable_file_of_standing_events_is_started_again(node, content):
     """The log itself still has the events."""
     (node.data_dir / "kernel_log.json").write_text(content)
     node.says(ECC)

@@ -74,7 +74,7 @@ def test_healthy_devices_are_read(stubbed_node, codes):
 
 @pytest.fixture
 def load_driver(stubbed_node):
-    """Loads the driver anew and lets it say these values: what is asked only once is asked again."""
+    """Loads the driver again and lets it say these values: what is asked only once is asked again."""
 
     def load(**values):
         stubbed_node.state(broken=9)
@@ -155,7 +155,7 @@ def test_xids_stand_for_their_window(stubbed_node, codes):
     assert codes(stubbed_node.ask("nvml", plugins=brief)) == both[1:]
 
 
-def test_a_fatal_xid_stands_until_the_driver_is_loaded_anew(stubbed_node, codes):
+def test_a_fatal_xid_stands_until_the_driver_is_loaded_again(stubbed_node, codes):
     """Nothing else repairs the fault that it reports."""
     stubbed_node.ask("nvml")
     stubbed_node.state(devices=2, xids="1:79")

@@ -56,7 +56,7 @@ def test_what_only_looks_like_a_fault_is_none(stubbed_node, codes):
 
 
 def test_counters_are_judged_by_how_they_rise(stubbed_node, codes):
-    """A high count from before is none of ours; one that begins anew after a fault neither adds to it nor heals it."""
+    """A high count from before is none of ours; one that restarts after a fault neither adds to it nor heals it."""
     stubbed_node.state(devices=2, **dict.fromkeys(COUNTERS, 10**6))
     assert [codes(stubbed_node.ask("nvml")) for _ in range(2)] == [[], []]
     risen = [
@@ -76,7 +76,7 @@ def test_counters_are_judged_by_how_they_rise(stubbed_node, codes):
     assert [first["metrics"][name] for name in rates] == [second["metrics"][name] for name in rates]
 
 
-def test_counters_that_begin_anew_are_no_error(stubbed_node, codes):
+def test_counters_that_start_again_from_zero_are_no_error(stubbed_node, codes):
     """The driver was loaded again: every counter falls, and none rises."""
     stubbed_node.state(devices=2, **dict.fromkeys(COUNTERS, 10**6))
     stubbed_node.ask("nvml")

@@ -59,7 +59,7 @@ MLP: Json = {"model": "mlp"}
     ],
 )
 def test_judgement(metrics, facts, expected):
-    """What is the whole group's is judged at rank 0, what is a rank's at that rank; bits accuse the rank itself."""
+    """The whole group's values are judged at rank 0, a rank's at that rank; wrong bits are a finding of the rank."""
     measured = FACTS | facts
     rows = applicable(shipped(), "training_ddp", measured)
     findings = judge(Measurement(metrics=GOOD | metrics, facts=measured), rows)
@@ -90,7 +90,7 @@ def test_ranks_train_one_network(torch_child, codes):
     assert answers[0]["metrics"]["loss_last"] == answers[1]["metrics"]["loss_last"]
 
 
-def test_a_rank_that_computes_wrongly_accuses_itself(torch_child, codes, simulated_node):
+def test_a_rank_that_computes_wrongly_reports_itself(torch_child, codes, simulated_node):
     """Its gradients would reach all the others in the mean, where nobody could tell whose they were."""
     faulty = simulated_node(faults=[{"kind": "corrupt", "device": 0}])
     answers = torch_child.ask("training_ddp", simulated_node(), faulty, simulated_node())
@@ -98,7 +98,7 @@ def test_a_rank_that_computes_wrongly_accuses_itself(torch_child, codes, simulat
     assert answers[1]["findings"][0]["evidence"] == {"ranks": [1]}
 
 
-def test_a_rank_whose_weights_stray_accuses_itself(torch_child, codes):
+def test_a_rank_whose_weights_stray_reports_itself(torch_child, codes):
     """The loss falls on all of them, but they no longer train the same network."""
     answers = torch_child.ask("training_ddp", {}, {}, {}, strays=2)
     assert [codes(answer) for answer in answers] == [[], [], [("training_ddp.weights_differ", "ERROR", None)]]

@@ -182,7 +182,7 @@ def test_alertmanager_alert_ends():
 
 
 def test_no_two_notices_have_the_same_key():
-    """Not even where two coordinators count their transitions alike, or one begins to count anew."""
+    """Not even where two coordinators count their transitions alike, or one starts to count again."""
     notices = (notice(OUT), notice(OUT, at=OUT.at + 1), notice(BACK), Notice(fleet="lab", transition=OUT))
     assert len({each.key for each in notices}) == 4
     assert notice(OUT).key == notice(OUT).key == "prod:t1:1700000000000"

@@ -178,7 +178,7 @@ def test_what_stands_for_a_gpu_can_be_set(cluster):
     assert cluster.probe(gpu_resources=["amd.com/*"]) is BUSY
 
 
-def test_the_token_is_read_anew(cluster):
+def test_the_token_is_read_again(cluster):
     """The kubelet replaces it about once an hour, and the old one expires."""
     assert cluster.probe() is IDLE
     cluster.token = "secret-2"

@@ -88,7 +88,7 @@ async def test_a_list_of_reasons_shows_the_cause(nodes):
 
 
 async def test_a_drain_of_an_earlier_version_is_ours(nodes):
-    """It stays as it is, gets the new form with the next step, and is let back."""
+    """It stays as it is, gets the new form with the next step, and is uncordoned."""
     earlier = ("State=DRAIN", "Reason=muster:1-7 cordoned: nvml.xid: A GPU is lost", "Comment=[muster:1-7]")
     by_hand(nodes, *earlier)
     assert ((await surveyed()).mark, (await surveyed()).transition) == ("OURS", "1-7")

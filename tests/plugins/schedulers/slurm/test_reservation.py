@@ -102,7 +102,7 @@ async def test_a_node_that_is_taken_out_while_it_is_tested_stays_out(nodes):
     assert stands(nodes) == (True, "muster: ecc [1-7]")
 
 
-async def test_a_node_that_is_let_back_while_it_is_tested_waits_for_the_end(nodes):
+async def test_a_node_that_is_uncordoned_while_it_is_tested_waits_for_the_end(nodes):
     """Of the test, which alone keeps it out."""
     await in_thread(reserve)
     await tell("IN_SERVICE", "1-7")

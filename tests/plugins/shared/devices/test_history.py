@@ -130,7 +130,7 @@ def reading(uuid="GPU-0", **numbers):
     return DeviceReading(index=0, uuid=uuid, numbers=numbers)
 
 
-def test_a_device_in_the_place_of_another_starts_anew():
+def test_a_device_in_the_place_of_another_starts_from_nothing():
     """Its counters are not compared with those of the earlier device."""
     history = History()
     history.remember([reading(nvlink_crc_errors=0.0)], 0.0)

@@ -28,7 +28,7 @@ def test_whatever_happens_every_promise_is_kept(
 
 @pytest.mark.parametrize("chunk", seeds(2))
 def test_modes_may_change_at_any_time(simulate: Simulate, run_life: Any, calm_down_and_check: Any, chunk: int) -> None:
-    """A dry run changes nothing, who observes tells nobody, and what was cordoned in earnest before comes back."""
+    """A dry run changes nothing, observe mode tells nobody, and what was really cordoned before comes back."""
     for seed in range(20 * chunk, 20 * (chunk + 1)):
         world = simulate(seed, nodes=1 + seed % 13)
         run_life(world, 150, the_mode_changes=3)

@@ -180,7 +180,7 @@ async def test_an_older_report_changes_nothing(coordinator, standin):
     assert shown(standin) == {"MusterHealthy": ("False", "Xid79")}
 
 
-async def test_a_node_that_was_made_anew_gets_its_condition(standin, coordinator, kubectl):
+async def test_a_node_that_was_created_again_gets_its_condition(standin, coordinator, kubectl):
     """Nothing is written on the one before."""
     await coordinator.show(report())
     await kubectl.delete("n1")

@@ -25,7 +25,7 @@ def writes(standin):
     return [request for request in standin.requests if request.query.get("fieldManager") == "muster"]
 
 
-async def test_a_node_is_taken_out_and_let_back(standin, coordinator):
+async def test_a_node_is_cordoned_and_uncordoned(standin, coordinator):
     """With a trace on the node, and none of it afterwards but its label."""
     outcome = await coordinator.tell("CORDONED")
     assert outcome.effect is Effect.DONE

@@ -204,7 +204,7 @@ async def test_a_new_authority_is_trusted_as_soon_as_its_certificate_is_there(st
     assert (await coordinator.tell()).effect is Effect.DONE
 
 
-async def test_who_waits_for_an_answer_gets_it_while_others_open_anew(standin, coordinator):
+async def test_a_waiting_request_is_answered_while_others_connect_again(standin, coordinator):
     """Since their credentials were not taken any more."""
     standin.add_node("n2")
     assert (await coordinator.tell()).effect is Effect.DONE

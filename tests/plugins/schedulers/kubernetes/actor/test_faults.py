@@ -105,7 +105,7 @@ async def test_a_person_who_is_quicker_is_respected(standin, coordinator, kubect
     assert "muster.dev/quarantine" not in standin.node("n1")["metadata"]["annotations"]
 
 
-async def test_a_node_that_goes_is_not_made_anew(standin, coordinator, kubectl, between_look_and_change):
+async def test_a_node_that_is_deleted_is_not_created_again(standin, coordinator, kubectl, between_look_and_change):
     """Applying to a missing node would create it."""
     between_look_and_change(kubectl.delete)
     assert (await coordinator.tell("CORDONED")).effect is Effect.LEFT

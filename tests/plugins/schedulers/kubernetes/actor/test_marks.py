@@ -66,7 +66,7 @@ LEFT = {
 
 @pytest.mark.parametrize("case", LEFT.values(), ids=LEFT)
 def test_what_others_say_is_respected(as_node, transition, settings, case):
-    """What a person has uncordoned may only be let back, which tidies up after us."""
+    """What a person has uncordoned may only be uncordoned, which tidies up after us."""
     metadata, spec, out, back = case
     node = as_node(spec=spec, **metadata)
     for after, expected in (("CORDONED", out), ("IN_SERVICE", back), ("HELD", back)):
@@ -112,7 +112,7 @@ def test_a_cordon_with_our_mark_is_ours_unless_only_others_want_it(cordoned_by, 
     assert mark_owner(cordoned_by(("kubectl-cordon", "Update"), **MARKED), settings()) is Mark.FOREIGN
 
 
-def test_our_mark_beside_a_cordon_of_others_goes_when_the_node_is_let_back(cordoned_by, transition, settings):
+def test_our_mark_beside_a_cordon_of_others_goes_when_the_node_is_uncordoned(cordoned_by, transition, settings):
     """Since nobody would take it away later; until then nothing is done to the node."""
     theirs = cordoned_by(("kubectl-cordon", "Update"), **MARKED)
     assert "cordoned with kubectl-cordon" in (why_left(theirs, transition("PROBATION"), settings()) or "")

@@ -27,7 +27,7 @@ async def test_what_takes_a_node_out_does_not_wait(coordinator, waited, after):
     assert waited == []
 
 
-async def test_what_lets_a_node_in_waits(standin, coordinator, waited):
+async def test_an_uncordon_waits(standin, coordinator, waited):
     """Each of its requests waits, and so does the survey."""
     assert (await coordinator.tell("IN_SERVICE")).effect is Effect.DONE
     assert len(waited) == len(standin.requests) == 3

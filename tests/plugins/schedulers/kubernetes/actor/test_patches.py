@@ -87,7 +87,7 @@ TABLE = {
 
 @pytest.mark.parametrize("case", TABLE.values(), ids=TABLE)
 def test_what_is_missing_is_patched(as_node, transition, settings, case):
-    """And nothing else. The mark goes first when a node is taken out, and last when it is let back."""
+    """And nothing else. The mark goes first when a node is cordoned, and last when it is uncordoned."""
     after, metadata, spec, expected = case
     node = as_node(spec=spec, **metadata)
     assert [patch.says for patch in patches(node, transition(after), settings())] == expected

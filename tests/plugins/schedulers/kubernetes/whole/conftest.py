@@ -127,7 +127,7 @@ class NodeInKubernetes:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing is there of what says that muster keeps it out, or lets it in."""
+        """Whether nothing is there that says that muster cordoned or uncordoned it."""
         return not self.mark and not self.state and "muster.dev/quarantine" not in self.taints
 
 

@@ -6,7 +6,7 @@ STARTUP_TAINT = {"key": "muster.dev/accepting", "effect": "NoSchedule"}
 
 
 def test_lost_marks_are_put_back(fleet, cluster, eventually, ecc):
-    """Of nodes that are still cordoned, and of such as were made anew under the same name."""
+    """Of nodes that are still cordoned, and of such as were created again under the same name."""
     fleet.join(*LOST, faults=(ecc,))
     fleet.becomes("CORDONED", *LOST)
     cluster.kubectl("annotate", "without-mark", "muster.dev/quarantine", None)

@@ -67,7 +67,7 @@ def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
 
 
 def test_a_new_machine_under_an_old_name_is_accepted_first(fleet, cluster, eventually):
-    """As when a cloud repairs a node. What was measured on the one before lets nobody in."""
+    """As when a cloud repairs a node. What was measured on the one before proves nothing."""
     fleet.join("again", taints=[STARTUP_TAINT])
     fleet.becomes("IN_SERVICE", "again")
     assert (fleet.view("again")["node"], cluster.node("again").taints) == ("again", [])

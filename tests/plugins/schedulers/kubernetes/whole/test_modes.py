@@ -39,7 +39,7 @@ def test_a_dry_run_shows_health_and_only_reads_otherwise(new_fleet, cluster, rea
     assert others == {"get", "list"}
 
 
-def test_who_only_observes_shows_health(new_fleet, cluster, reader, eventually, ecc):
+def test_observe_mode_shows_health(new_fleet, cluster, reader, eventually, ecc):
     """A node that breaks reads so within a second of its check, and one whose agent is gone does not read healthy."""
     with new_fleet("observe", user=reader) as fleet:
         fleet.start_coordinator()

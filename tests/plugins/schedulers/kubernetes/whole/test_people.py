@@ -3,7 +3,7 @@
 import pytest
 
 
-def test_what_an_operator_lets_in_again_stays_in(fleet, cluster, muster, eventually, ecc):
+def test_a_node_that_an_operator_uncordons_stays_in_service(fleet, cluster, muster, eventually, ecc):
     """However often the fault is found, until somebody releases the node from the hold that this puts it under."""
     fleet.join("pardoned", faults=(ecc,))
     fleet.becomes("CORDONED", "pardoned")

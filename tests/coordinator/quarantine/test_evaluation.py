@@ -149,7 +149,7 @@ def test_a_row_about_silence_that_cannot_be_proven_asks_nobody(quarantine: Any, 
     assert told.state("a") is ServiceState.IN_SERVICE
 
 
-def test_what_a_person_has_let_pass_counts_no_more(quarantine: Any) -> None:
+def test_a_released_finding_counts_no_more(quarantine: Any) -> None:
     """Until it is found again."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
@@ -174,7 +174,7 @@ def test_what_a_person_has_let_pass_counts_no_more(quarantine: Any) -> None:
     ],
     ids=lambda it: it.name if isinstance(it, Row) else "",
 )
-def test_what_is_found_again_is_counted_anew(quarantine: Any, row: Row, proofs: tuple[Proof, ...]) -> None:
+def test_what_is_found_again_counts_from_the_start(quarantine: Any, row: Row, proofs: tuple[Proof, ...]) -> None:
     """As if it had never been found before the release, though it stands since long before."""
     told = quarantine(3, rows=(row,))
     begun = told.now
@@ -194,7 +194,7 @@ def test_what_is_found_again_is_counted_anew(quarantine: Any, row: Row, proofs: 
 
 
 @pytest.mark.parametrize("silent_s", [1, 601])
-def test_a_silence_that_a_person_has_let_pass_counts_no_more(quarantine: Any, silent_s: float) -> None:
+def test_a_released_silence_counts_no_more(quarantine: Any, silent_s: float) -> None:
     """However long it lasts; the next one does."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
@@ -279,7 +279,7 @@ def test_a_node_cannot_keep_others_busy_with_ever_new_findings(quarantine: Any, 
     assert of("tests", told.wait(1)) == ["collective"]
 
 
-def test_each_new_run_is_asked_about_anew(doubted: Any, of: Of) -> None:
+def test_each_new_run_is_asked_about_again(doubted: Any, of: Of) -> None:
     """Also before the old question would be asked again."""
     doubted.wait(60)
     assert of("tests", doubted.accuse("a", "gemm.slow", proof=Proof.ONCE)) == ["gemm"]
@@ -307,7 +307,7 @@ def test_a_node_that_is_held_by_somebody_is_not_tested(quarantine: Any, of: Of) 
     assert of("tests", told.release("a")) == ["gemm"]
 
 
-def test_who_observes_asks_nobody(quarantine: Any, of: Of) -> None:
+def test_observe_mode_asks_for_no_second_opinion(quarantine: Any, of: Of) -> None:
     """Tests keep nodes from work."""
     told = quarantine(3, mode="observe")
     assert of("tests", told.accuse("a", "gemm.slow", proof=Proof.ONCE)) == []

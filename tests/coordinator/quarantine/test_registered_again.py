@@ -54,7 +54,7 @@ def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of
 def test_what_was_to_be_told_of_the_node_before_is_not_told_of_another(
     quarantine: Any, of: Of, failed: bool, restarted: bool
 ) -> None:
-    """It was to be let in, and the next one is not to be; also when a coordinator goes on that died before it knew."""
+    """Its uncordon does not go to the next node of the name; also after the crash of a coordinator that did not know."""
     told = quarantine()
     told.add("n", fit=False)
     register(told, "n", "first")
@@ -70,7 +70,7 @@ def test_what_was_to_be_told_of_the_node_before_is_not_told_of_another(
     assert of("acts", told.said) == []
 
 
-def test_a_node_that_has_left_is_not_let_in_any_more(quarantine: Any, of: Of) -> None:
+def test_a_node_that_has_left_is_not_uncordoned_any_more(quarantine: Any, of: Of) -> None:
     """Who comes under its name before it is heard of is another one."""
     told = quarantine()
     told.add("n", fit=False)
@@ -86,15 +86,15 @@ def test_a_node_that_has_left_is_not_let_in_any_more(quarantine: Any, of: Of) ->
     assert (told.case("n").gone, of("acts", told.said)) == (True, [])
 
 
-def test_a_survey_from_before_the_node_was_let_in_changes_nothing(accepted: Any, of: Of) -> None:
+def test_a_survey_from_before_the_node_was_uncordoned_changes_nothing(accepted: Any, of: Of) -> None:
     """It was made a moment too early; the actor is told again, which does no harm."""
     accepted.said.clear()
     register(accepted, "n", "first")
     assert (accepted.case("n").gone, of("acts", accepted.said)) == (False, [("n", IN_SERVICE, ("k8s",))])
 
 
-def test_a_node_that_is_registered_anew_and_kept_out_by_nobody_goes_on(accepted: Any) -> None:
-    """Nobody wants it to be accepted anew."""
+def test_a_node_that_is_registered_again_and_kept_out_by_nobody_goes_on(accepted: Any) -> None:
+    """Nobody wants it to be accepted again."""
     register(accepted, "n", "second", mark=Mark.NONE)
     assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
 
@@ -112,7 +112,7 @@ def test_a_node_that_comes_under_the_name_of_one_that_is_held_stays_out(accepted
 
 
 def test_a_node_that_has_opted_out_stays_as_it_is(accepted: Any) -> None:
-    """Also when another one comes under its name: it would not be let in again."""
+    """Also when another one comes under its name: it would not be uncordoned again."""
     register(accepted, "n", "second", opted_out=True)
     assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
 
@@ -128,7 +128,7 @@ def test_another_node_under_the_name_of_one_that_is_out_stays_out(accepted: Any,
 
 
 def test_who_comes_under_a_name_that_had_opted_out_is_accepted_first(accepted: Any, of: Of) -> None:
-    """As soon as it has opted out no more, and we may let it in."""
+    """As soon as it no longer opts out, so that muster may uncordon it."""
     register(accepted, "n", "second", opted_out=True)
     accepted.said.clear()
     register(accepted, "n", "second")
@@ -136,7 +136,7 @@ def test_who_comes_under_a_name_that_had_opted_out_is_accepted_first(accepted: A
 
 
 def test_who_comes_again_is_not_thrown_out_by_its_first_survey(accepted: Any, of: Of) -> None:
-    """Its agent was heard before that. Nor is it when it was let in meanwhile, and the survey is a moment older."""
+    """Its agent was heard before that. Nor is it when it was uncordoned meanwhile, and the survey is a moment older."""
     accepted.lose("n")
     accepted.tell(NodeNotListed(actor="k8s", node="n"))
     assert accepted.case("n").gone
@@ -151,7 +151,7 @@ def test_who_comes_again_is_not_thrown_out_by_its_first_survey(accepted: Any, of
 
 @pytest.mark.parametrize("untested", [True, False])
 def test_nobody_is_released_under_the_name_of_one_that_has_left(accepted: Any, untested: bool) -> None:
-    """It would let in whoever comes next. A hold can be ended, and does no more than that."""
+    """It would uncordon whichever node comes next. A hold can be ended, and does no more than that."""
     accepted.accuse("n", "nvml.gone")
     accepted.answer("n", Effect.DONE)
     accepted.hold("n")
@@ -163,7 +163,7 @@ def test_nobody_is_released_under_the_name_of_one_that_has_left(accepted: Any, u
         accepted.release("n", untested=untested)
 
 
-def test_what_was_shut_out_and_forgotten_is_let_in_when_it_comes_again(accepted: Any, of: Of) -> None:
+def test_a_drained_and_forgotten_node_is_uncordoned_when_it_comes_again(accepted: Any, of: Of) -> None:
     """Also when it was accepted in a dry run: where nobody can tell how a node is, nobody else would open it."""
     accepted.accuse("n", "nvml.gone")
     accepted.answer("n", Effect.DONE, actor="script")

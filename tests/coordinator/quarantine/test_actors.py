@@ -127,7 +127,7 @@ def test_of_what_is_stored_the_case_says_which_was_last(cordoned: Any, of: Of) -
 
 @pytest.mark.parametrize("effect", [Effect.DONE, Effect.LEFT])
 def test_a_cordon_that_is_not_there_is_told_again(cordoned: Any, of: Of, effect: Effect) -> None:
-    """A node that was registered anew, or from which a foreign mark has gone."""
+    """A node that was registered again, or from which a foreign mark has gone."""
     cordoned.answer("a", effect)
     assert of("acts", cordoned.survey("a", Mark.NONE)) == [("a", CORDONED, ("k8s",))]
 
@@ -194,7 +194,7 @@ def test_who_wants_to_be_left_alone_is_so_although_it_can_be_reached(cordoned: A
 # A scheduler that has let a node in
 
 
-def test_a_node_that_was_let_in_is_away_no_more(cordoned: Any) -> None:
+def test_a_node_that_was_uncordoned_is_away_no_more(cordoned: Any) -> None:
     """Its actor has said so; nobody waits for the next survey. Another scheduler still keeps it out."""
     cordoned.answer("a", Effect.DONE)
     for actor in ("k8s", "slurm"):
@@ -219,7 +219,7 @@ def test_who_only_tells_keeps_no_node_away(cordoned: Any, *, only_tells: bool, a
 
 
 @pytest.mark.parametrize(("mark", "effect"), [(Mark.OURS, Effect.LEFT), (Mark.FOREIGN, Effect.DONE)])
-def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect: Effect) -> None:
+def test_a_node_that_was_not_uncordoned_stays_away(cordoned: Any, mark: Mark, effect: Effect) -> None:
     """Somebody else's mark is none of ours, and one that was left is still there."""
     cordoned.survey("a", mark)
     cordoned.answer("a", Effect.DONE)
@@ -230,7 +230,7 @@ def test_a_node_that_was_not_let_in_stays_away(cordoned: Any, mark: Mark, effect
 
 
 def test_what_comes_of_an_earlier_transition_says_nothing_about_now(cordoned: Any) -> None:
-    """It was let in, and then taken out once more before the first was answered."""
+    """It was uncordoned, and then drained once more before the first was answered."""
     cordoned.survey("a", Mark.OURS)
     cordoned.release("a", untested=True)
     first = cordoned.case("a").transition
@@ -321,7 +321,7 @@ def test_who_uncordons_ours_by_hand_is_respected(cordoned: Any, of: Of) -> None:
     assert cordoned.state("a") is CORDONED, "decided from the evidence of now"
 
 
-def test_a_node_that_is_resumed_at_one_scheduler_is_let_in_at_the_others(cordoned: Any) -> None:
+def test_a_node_that_is_resumed_at_one_scheduler_is_uncordoned_at_the_others(cordoned: Any) -> None:
     """The text names them: nobody at the other scheduler has resumed it."""
     cordoned.survey("a", Mark.OURS, "slurm")
     cordoned.answer("a", Effect.DONE)
