@@ -243,7 +243,7 @@ async def test_a_watch_that_raises_is_logged_and_the_check_goes_on(running, chec
 
 
 async def test_a_hang_is_a_finding_and_the_child_is_replaced_after_a_pause(running, check, monkeypatch):
-    """No answer by the deadline: run.hung with the last output; run.hung at once until the pause is over; then it starts."""
+    """No answer by the deadline: run.hung with the last output, and at once until the pause is over; then it starts."""
     monkeypatch.setattr(resident_module, "FIRST_PAUSE_S", 0.3)
     hanging, cheap = check(hangs, name="hanging", resident=True), check(pid, name="cheap", resident=True)
     async with running(hanging, cheap) as runs:

@@ -1,4 +1,4 @@
-"""Which actors are told what, again and again until it is done, and what is done about a scheduler that differs."""
+"""What each actor is told, the retries until it is done, and the answer to a scheduler that differs."""
 
 from collections.abc import Callable
 from typing import Any

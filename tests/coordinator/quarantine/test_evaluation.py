@@ -1,4 +1,4 @@
-"""What stands against a node, how often it was found, and what is asked about it."""
+"""The findings that stand against a node, how often each was found, and the second opinions about them."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A node that its scheduler has anew, under the name of one that was accepted: it has to be accepted as well."""
+"""A node that is registered again under the name of an accepted one has to be accepted as well."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of
 def test_what_was_to_be_told_of_the_node_before_is_not_told_of_another(
     quarantine: Any, of: Of, failed: bool, restarted: bool
 ) -> None:
-    """Its uncordon does not go to the next node of the name; also after the crash of a coordinator that did not know."""
+    """The next node of its name is not uncordoned for it; also after the crash of a coordinator that did not know."""
     told = quarantine()
     told.add("n", fit=False)
     register(told, "n", "first")

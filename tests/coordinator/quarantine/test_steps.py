@@ -1,4 +1,4 @@
-"""From which service state what leads where, in every state by everything that can happen."""
+"""The step from each service state to the next, for everything that can happen to a node."""
 
 from collections.abc import Callable
 from itertools import product
