@@ -5,12 +5,12 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side; three for each core, since fleets of processes mostly wait
+#   WORKERS      how many tests run side by side; two for each of two cores, since fleets of processes mostly wait
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 6
+WORKERS ?= 4
 
 # Without byte code each of the hundreds of processes that the tests start compiles all of muster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,16 +31,19 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test quick pure costs lint docs site constraints clean
+.PHONY: demo test side-by-side quick pure costs lint docs site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
-test: $(VENV)/.system-packages lint
+test: $(VENV)/.system-packages
 	failed=0; \
-	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(ALONE)) || failed=1; \
+	$(MAKE) --jobs 2 lint side-by-side || failed=1; \
 	$(PYTEST) $(ALONE) || failed=1; \
 	exit $$failed
+
+side-by-side: $(VENV)/.system-packages
+	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(ALONE))
 
 quick: $(VENV)/.installed-for-tests
 	$(MAKE) --jobs 2 --output-sync lint pure

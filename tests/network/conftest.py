@@ -286,6 +286,23 @@ class Laboratory:
         wait_for(sends, f"{node} to send")
         return sweep
 
+    @contextmanager
+    def halted_in_a_sweep(self, node: str) -> Iterator[Recorded]:
+        """A sweep in which the ranks of `node` send to others, and do nothing at all while the context lasts.
+
+        What happens to the network meanwhile happens for certain before their groups have ended.
+        """
+        going_on = self.start_long_sweep(node)
+        ranks = self.agents[node].ranks
+        for rank in ranks:
+            rank.suspend()
+        assert ranks
+        try:
+            yield going_on
+        finally:
+            for rank in ranks:
+                rank.resume()
+
     # Programs
 
     def _start_agent(self, node: str, clock_off_by_s: int = 0, **settings: Any) -> None:

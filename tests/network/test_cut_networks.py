@@ -29,8 +29,8 @@ def test_a_host_that_the_other_hosts_cannot_reach(laboratory):
 
 def test_a_host_that_is_cut_off_from_the_other_hosts_while_its_group_runs(laboratory):
     """Both sides of the first group wait in vain, and afterwards none can be formed with it: it is convicted."""
-    going_on = laboratory.start_long_sweep("node-4")
-    laboratory.network.cut("node-4", *others(laboratory, "node-4"))
+    with laboratory.halted_in_a_sweep("node-4") as going_on:
+        laboratory.network.cut("node-4", *others(laboratory, "node-4"))
     sweep = laboratory.ended_sweep(going_on)
     (failed,) = sweep.failed_nodes
     assert (failed.node, failed.code) == ("node-4", "collective.failed")
@@ -55,8 +55,8 @@ def test_a_host_that_is_cut_off_from_everybody_before_its_group_forms(laboratory
 
 def test_a_host_that_is_cut_off_from_everybody_while_its_group_runs(laboratory):
     """Its partner waits in vain, it is never heard again, and when invited it says nothing: it is inconclusive."""
-    going_on = laboratory.start_long_sweep("node-4")
-    laboratory.network.cut("node-4", "coordinator", *others(laboratory, "node-4"))
+    with laboratory.halted_in_a_sweep("node-4") as going_on:
+        laboratory.network.cut("node-4", "coordinator", *others(laboratory, "node-4"))
     sweep = laboratory.ended_sweep(going_on)
     group, *later = groups_of(sweep, "node-4")
     assert group.ending is Ending.ABORTED
@@ -68,8 +68,8 @@ def test_a_host_that_is_cut_off_from_everybody_while_its_group_runs(laboratory):
 
 def test_a_host_that_is_cut_off_from_the_broker_only(laboratory):
     """Its partner measures with it to the end, but what it measured itself is missing: it is lost, and inconclusive."""
-    going_on = laboratory.start_long_sweep("node-6")
-    laboratory.network.cut("node-6", "coordinator")
+    with laboratory.halted_in_a_sweep("node-6") as going_on:
+        laboratory.network.cut("node-6", "coordinator")
     sweep = laboratory.ended_sweep(going_on)
     (group,) = groups_of(sweep, "node-6")
     assert (group.ending, blamed(group)) == (Ending.ABORTED, [("node-6", "lost")])

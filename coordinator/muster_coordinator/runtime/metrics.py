@@ -90,7 +90,8 @@ class CoordinatorMetrics(Collector):
     def _of_the_fleet(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet
         counted = fleet.tally(self._pipeline.clock())
-        nodes = GaugeMetricFamily("muster_nodes", "Nodes by health and service state", labels=["health", "service"])
+        what = "Nodes by health (UNKNOWN at best if lost) and service state"
+        nodes = GaugeMetricFamily("muster_nodes", what, labels=["health", "service"])
         for (health, service), count in counted.both.items():
             nodes.add_metric([health, service], count)
         yield nodes

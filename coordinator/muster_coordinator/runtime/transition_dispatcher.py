@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from muster.plugins import HookAnswer, Plugins
-from muster.transition import ActionOutcome, Effect, Transition
+from muster.transition import ActionOutcome, Effect, Transition, cause_text
 from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.runtime.transition_queue import TransitionQueue
 
@@ -117,9 +117,8 @@ class TransitionDispatcher:
             retry_after_s=outcome.retry_after_s,
             only_tells=outcome.only_tells,
         )
-        causes = ", ".join(cause.short for cause in transition.causes)
         told = ended.model_dump(mode="json", exclude={"kind"})
-        log.info("transition_told", after=transition.after, causes=causes, **told)
+        log.info("transition_told", after=transition.after, causes=cause_text(transition), **told)
         self._deliver(ended)
 
 

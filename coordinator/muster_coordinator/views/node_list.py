@@ -112,11 +112,13 @@ def _model(device: Json) -> str:
 
 
 def _findings(findings: Iterable[Json]) -> str:
-    """The codes, the worst first, each once; an XID with its number."""
+    """The codes, the worst first, each once; an XID with its number and its GPU."""
     ordered = sorted(findings, key=lambda finding: SEVERITY_ORDER.index(finding["severity"]))
     return ", ".join(dict.fromkeys(_code(finding) for finding in ordered))
 
 
 def _code(finding: Json) -> str:
-    xid = finding.get("evidence", {}).get("xid")
-    return finding["code"] if xid is None else f"{finding['code']} {xid}"
+    xid, gpu = finding.get("evidence", {}).get("xid"), finding.get("device")
+    if xid is None:
+        return str(finding["code"])
+    return f"{finding['code']} {xid}" if gpu is None else f"{finding['code']} {xid} GPU {gpu}"

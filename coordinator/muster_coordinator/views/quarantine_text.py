@@ -174,7 +174,8 @@ def _decision_row(decided: Decided) -> tuple[str, ...]:
         request = decided.request
         return instant_text(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
     transition = decided.transition
-    found = ", ".join(cause.short for cause in transition.causes) or ", ".join(transition.codes)
+    causes = transition.causes
+    found = describe_causes(causes, Action.NONE) if causes else ", ".join(transition.codes)
     after = state(transition.after, transition.dry_run)
     what = f"stays {after}" if transition.before is transition.after else f"{transition.before} to {after}"
     reason = f"{found}: {transition.reason}" if found else transition.reason

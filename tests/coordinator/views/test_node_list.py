@@ -92,9 +92,10 @@ def test_without_a_width_nothing_is_cut():
 
 
 def test_findings_are_the_worst_first_and_once():
-    """With the number of an XID, which says what it is."""
-    findings = (finding("a.note", Severity.INFO), finding("kernel_log.xid", xid=79), finding("kernel_log.xid", xid=79))
-    assert "kernel_log.xid 79, a.note" in node_list([node(findings=findings)], NOW, None)
+    """With the number of an XID, which says what it is, and the GPU that it is about."""
+    xid = finding("kernel_log.xid", xid=79)
+    findings = (finding("a.note", Severity.INFO), xid, xid, xid.model_copy(update={"device": 3}))
+    assert "kernel_log.xid 79, kernel_log.xid 79 GPU 3, a.note" in node_list([node(findings=findings)], NOW, None)
 
 
 @cases(

@@ -237,6 +237,21 @@ def test_a_dry_run_says_so_wherever_a_state_stands():
     assert outcome == "    slurm: WOULD: would drain n1"
 
 
+def test_the_history_says_for_what_a_node_was_drained():
+    """The error, the GPU and its UUID, and then what the policy says."""
+    transition = Transition(
+        id="t1",
+        node="n1",
+        before=ServiceState.IN_SERVICE,
+        after=ServiceState.CORDONED,
+        reason="policy row xid",
+        at=AT,
+        causes=(XID,),
+    )
+    (_, line) = decision_table([TransitionRecord(transition=transition)]).splitlines()
+    assert line.endswith("XID 79 GPU 3: it has fallen off the bus; GPU-5c1d: policy row xid")
+
+
 def test_what_changes_no_state_is_no_move():
     """A node that is HELD for another reason than before stays HELD."""
     transition = Transition(
