@@ -101,7 +101,7 @@ DEADLINES_S = {
 RUNNING_GRACE_S = 10.0
 """Time after the run's own timeout. The runner ends its ranks at the timeout; the session only acts if that fails."""
 
-# Not a table in text: a step is the type of an event, with its data, and not the name of an enum's member.
+# Not a table in text: a step is the type of an event, which has no name that a text could parse.
 _ON_THE_WAY: dict[tuple[SessionState, type[SessionEvent]], SessionState] = {
     (SessionState.INVITED, events.PortOpened): SessionState.ACCEPTED,
     (SessionState.INVITED, events.PortRefused): SessionState.ENDED,

@@ -86,7 +86,7 @@ class LinkFaults:
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:
-        """The failing nodes with their bad runs, which only a faulty node or an undeclared switch explains.
+        """Failing nodes that only a fault of the node itself, or an undeclared switch, explains; with their bad runs.
 
         Nodes of suspected leaves are not among them: no other node of their leaf is healthy.
         """
