@@ -23,6 +23,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDE
 ALONE := tests/docs/test_guides.py tests/faults/test_aborted_sweep.py tests/local/test_demo.py \
 	tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
+FOR_TESTS = $(VENV)/.installed-for-tests $(VENV)/.system-packages
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
@@ -36,17 +37,17 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
 
-test: $(VENV)/.system-packages
+test: $(FOR_TESTS)
 	failed=0; \
 	$(MAKE) --jobs 2 lint side-by-side || failed=1; \
 	$(MAKE) alone || failed=1; \
 	exit $$failed
 
 # A target of its own: `make --dry-run` executes a recipe that calls make, with everything else in it.
-alone: $(VENV)/.system-packages
+alone: $(FOR_TESTS)
 	$(PYTEST) $(ALONE)
 
-side-by-side: $(VENV)/.system-packages
+side-by-side: $(FOR_TESTS)
 	$(PYTEST) $(SIDE_BY_SIDE) $(patsubst %,--ignore=%,$(ALONE))
 
 quick: $(VENV)/.installed-for-tests
@@ -58,7 +59,7 @@ pure: $(VENV)/.installed-for-tests
 
 # What each directory, file and test costs in processor time: make costs COSTS=tests/agent
 COSTS ?= tests
-costs: $(VENV)/.system-packages
+costs: $(FOR_TESTS)
 	$(PYTEST) -p tests.costs --quiet $(SIDE_BY_SIDE) $(COSTS)
 
 lint: $(VENV)/.installed-for-tests

@@ -5,7 +5,7 @@ import resource
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +53,19 @@ def _held_bytes(pid: int) -> int:
     """The memory of a process and all below it that they share with no other."""
     try:
         _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
     except (FileNotFoundError, ProcessLookupError):  # it has just ended
         return 0
-    return (resident - shared) * resource.getpagesize() + sum(map(_held_bytes, _children(pid)))
+    children = (child for thread in threads for child in _children(thread))
+    return (resident - shared) * resource.getpagesize() + sum(map(_held_bytes, children))
 
 
-def _children(pid: int) -> Iterator[int]:
+def _children(thread: Path) -> list[int]:
     """From the kernel's own list: to look for them among all processes so often would cost a core."""
-    for file in Path(f"/proc/{pid}").glob("task/*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-            yield from map(int, file.read_text().split())
+    try:
+        return [int(child) for child in (thread / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):  # the thread has just ended
+        return []
 
 
 @contextmanager
