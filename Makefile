@@ -5,12 +5,12 @@
 #   VENV         where the environment is kept
 #   TORCH_INDEX  an extra package index for torch. On Linux, PyPI has only the CUDA build of several GB;
 #                https://download.pytorch.org/whl/cpu has a small one for machines without a GPU.
-#   WORKERS      how many tests run side by side; two for each of two cores, since fleets of processes mostly wait
+#   WORKERS      how many tests run side by side; more than cores, since fleets of processes mostly wait
 
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 4
+WORKERS ?= 5
 
 # Without byte code each of the hundreds of processes that the tests start compiles all of muster.
 unexport PYTHONDONTWRITEBYTECODE

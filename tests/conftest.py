@@ -32,6 +32,7 @@ hypothesis.settings.load_profile("any load")
 
 SHARED = (
     "tests/network/",
+    "tests/plugins/checks/",
     "tests/plugins/schedulers/kubernetes/whole/",
     "tests/plugins/schedulers/slurm/",
     "tests/faults/",

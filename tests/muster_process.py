@@ -1,6 +1,7 @@
 """The command `muster` as a process that starts quickly: an interpreter that has imported everything forks for it."""
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -37,43 +38,69 @@ class Prepared:
 
     def __init__(self, *imports: str) -> None:
         self.commands: list[MusterProcess] = []
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  for as long as the interpreter runs
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, PROGRAM, str(theirs.fileno()), *imports],
-                env=ENVIRONMENT | ONE_THREAD,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-            )
+        self._requests, self.pid = _connected(imports)
 
     def ask(self, request: Mapping[str, object], fds: list[int]) -> None:
-        """Asks for a command; AssertionError says why the interpreter has ended."""
+        """Asks for a command; AssertionError if the interpreter has ended."""
         try:
             socket.send_fds(self._requests, [json.dumps(request).encode()], fds)
         except ConnectionError:
             self.fail()
 
     def fail(self) -> NoReturn:
-        """Raises AssertionError with how the interpreter ended and what it wrote."""
-        code = self._process.wait(10)
-        self._errors.seek(0)
-        raise AssertionError(f"the prepared interpreter has ended with {code}: {self._errors.read().decode()}")
+        """Raises AssertionError: what the interpreter ended with is on the stderr of these tests."""
+        raise AssertionError("the prepared interpreter has ended; stderr says how")
 
     @property
     def environment(self) -> bytes:
         """What others see in it, such as a test that looks for the processes of a cluster."""
-        return Path(f"/proc/{self._process.pid}/environ").read_bytes()
+        return Path(f"/proc/{self.pid}/environ").read_bytes()
 
     def end(self) -> None:
         """Ends it, and before it what a test has left."""
         for command in self.commands:
             command.kill()
         self._requests.close()
-        self._process.wait()
-        self._errors.close()
+
+
+def _connected(imports: tuple[str, ...]) -> tuple[socket.socket, int]:
+    """A connection to an interpreter for this worker, with its process id.
+
+    All workers of a run have theirs forked from one, as the imports take seconds: whoever comes first starts it.
+    """
+    run = ENVIRONMENT.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+    address = f"\0muster-tests-{run}-{'-'.join(imports)}"
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        is_ours = _start(address, imports)
+        with contextlib.suppress(ConnectionError):
+            connection.connect(address)
+            if pid := connection.recv(32):
+                return connection, int(pid)
+        connection.close()
+        # Another worker's may have ended with that worker just now, or does not listen yet.
+        assert not is_ours, "the prepared interpreter did not start; stderr says why"
+
+
+def _start(address: str, imports: tuple[str, ...]) -> bool:
+    """Starts the interpreter that forks for all workers, unless another worker has: only one can have the address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        try:
+            listener.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
+        listener.listen(64)
+        subprocess.run(
+            [sys.executable, PROGRAM, str(listener.fileno()), *imports],
+            env=ENVIRONMENT | ONE_THREAD,
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    return True
 
 
 @functools.cache

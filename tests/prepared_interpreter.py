@@ -1,5 +1,6 @@
 """A program that has imported all of muster and forks for each command line that it is asked to run.
 
+It forks once for each worker of the tests, and that process for each command of its worker.
 Most of what a short command costs is importing: a second of processor time that tests nothing. A forked command is a
 process like any other: it has its own arguments, environment, streams, signals and exit code.
 `muster_process` is the other end of the socket.
@@ -14,6 +15,7 @@ import json
 import os
 import resource
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -26,6 +28,9 @@ from typing import Any
 GROUPS = ("muster", "muster.commands", "muster.config_checks")
 NEEDED_LATER = ("muster_coordinator.daemon",)
 """What a command imports only once it runs."""
+
+UNCLAIMED_S = 60.0
+"""So long it waits for the first worker, which connects at once unless it is killed."""
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER = 0x10000000
@@ -46,6 +51,31 @@ def prepare(*imports: str) -> None:
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "a module has started a thread while it was imported"
     gc.freeze()
     gc.enable()
+
+
+def serve_workers(listener: socket.socket) -> socket.socket:
+    """Forks for each worker of the tests until the last has left; returns only in the forks, with their connections."""
+    children: dict[int, int] = {}  # their process ids by their descriptors
+    while True:
+        ready, _, _ = select.select([listener.fileno(), *children], [], [], UNCLAIMED_S)
+        for child in children.keys() & ready:
+            _tell_end(*os.waitpid(children.pop(child), 0))
+            os.close(child)
+        if listener.fileno() in ready:
+            connection, _ = listener.accept()
+            if not (pid := os.fork()):
+                listener.close()
+                connection.send(str(os.getpid()).encode())
+                return connection
+            connection.close()
+            children[os.pidfd_open(pid)] = pid
+        if not children:
+            sys.exit()
+
+
+def _tell_end(pid: int, status: int) -> None:
+    if status:
+        print(f"prepared interpreter {pid} ended with {os.waitstatus_to_exitcode(status)}", file=sys.stderr, flush=True)
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
@@ -139,5 +169,7 @@ def exit_quickly(code: int) -> None:
 if __name__ == "__main__":
     del sys.path[0]  # the directory of this file, which holds tests
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests; this program ends with them
+    if os.fork():
+        os._exit(0)  # the tests wait for this process only; the other outlives the worker that started it
     prepare(*sys.argv[2:])
-    become(serve(socket.socket(fileno=int(sys.argv[1]))))
+    become(serve(serve_workers(socket.socket(fileno=int(sys.argv[1])))))
