@@ -8,7 +8,7 @@ PATIENCE_S = 90.0
 """Longer than anything takes on a busy machine."""
 
 SHORTEST_PAUSE_S = 0.02
-LONGEST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 0.5
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -62,8 +63,7 @@ def messages(kind: Any, random: Random, **fixed: Any) -> Iterator[bytes]:
     A field named in `fixed` always gets that value, at any depth; a callable is called for each value. Use it for rules
     that no schema has: `messages(REPORT, random, node="n1", after=0, seq=itertools.count(1).__next__)`.
     """
-    adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
-    schema = adapter.json_schema(mode="validation")
+    adapter, schema = _described(kind)
     source = _Source(schema.get("$defs", {}), random, fixed)
     failed = 0
     while failed < _MOST_FAILED:
@@ -76,6 +76,13 @@ def messages(kind: Any, random: Random, **fixed: Any) -> Iterator[bytes]:
             failed = 0
             yield payload
     raise ValueError(f"{_MOST_FAILED} values of {adapter} in a row are not valid; fix the fields that depend on others")
+
+
+@cache
+def _described(kind: Any) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    """What validates a kind of message, and its JSON schema, which takes long to make."""
+    adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+    return adapter, adapter.json_schema(mode="validation")
 
 
 class _Source:
@@ -168,24 +175,26 @@ def _mutated(payload: bytes, random: Random) -> bytes:
         tree = json.loads(payload)
     except (ValueError, RecursionError):
         return _corrupted(payload, random)
-    holders = [*_holders(tree)]
+    holders = _holders(tree)
     return random.choice(_IN_TREE)(tree, *random.choice(holders), random) if holders else random.choice(ODD_TEXTS)
 
 
-def _holders(tree: Any) -> Iterator[tuple[Any, Any]]:
+def _holders(tree: Any) -> list[tuple[Any, Any]]:
     """Every place in the tree, as the list or mapping that holds it and the index or key there."""
+    places: list[tuple[Any, Any]] = []
     waiting = [tree]
     while waiting:
         match waiting.pop():
             case dict() as holder:
-                places: Any = holder.items()
+                places += [(holder, key) for key in holder]
+                held: Any = holder.values()
             case list() as holder:
-                places = enumerate(holder)
+                places += [(holder, index) for index in range(len(holder))]
+                held = holder
             case _:
                 continue
-        for key, value in places:
-            yield holder, key
-            waiting.append(value)
+        waiting += [value for value in held if isinstance(value, dict | list)]
+    return places
 
 
 def _replaced(tree: Any, holder: Any, key: Any, random: Random) -> bytes:

@@ -9,7 +9,7 @@ on whom to accuse. Partners are drawn at random, and no claim of a liar changes 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
@@ -209,12 +209,18 @@ class Ended:
         return {node: by for node, by in hurt.items() if self.suspected.isdisjoint(by)}
 
 
+@cache
+def true_sites(count: int) -> Sites:
+    """A fleet of `count` nodes at the places that they declare; nobody changes it."""
+    return {node: replace(site, places_itself=True) for node, site in sites_of(count).items()}
+
+
 def sweep(
     seed: str, nodes: int, *, strategy: str, style: str, placed: Placed, alone: bool = True, faults: int = 0
 ) -> Ended:
     """Simulates a sweep of `nodes` nodes: a twentieth of them lies, and `faults` of the others are slow."""
     lots = lots_of(f"liars {seed} {nodes} {strategy} {style} {placed.__name__} {alone}")
-    true = {node: replace(site, places_itself=True) for node, site in sites_of(nodes).items()}
+    true = true_sites(nodes)
     lying = frozenset(lots.sample([*true], max(1, nodes // 20)))
     honest = [node for node in true if node not in lying]
     victim = lots.choice(honest)

@@ -34,6 +34,11 @@ class GroupEvidence:
         return Thresholds(len(self.sites), self.runs)
 
     @cached_property
+    def _bad(self) -> tuple[bool, ...]:
+        """For each run, whether it was bad."""
+        return tuple(map(self.thresholds.is_bad, self.runs))
+
+    @cached_property
     def fabric(self) -> KnownFabric:
         """Leaves and paths."""
         return KnownFabric(self.sites)
@@ -47,8 +52,7 @@ class GroupEvidence:
     def histories(self) -> Mapping[str, NodeHistory]:
         """The history of every node."""
         histories = {node: NodeHistory() for node in self.sites}
-        for run in self.runs:
-            bad = self.thresholds.is_bad(run)
+        for run, bad in zip(self.runs, self._bad, strict=True):
             if bad and not self._may_be_slow_by_type(run):
                 for node in suspected_members(run):
                     histories[node].bad.append(run)
@@ -69,12 +73,12 @@ class GroupEvidence:
         become a suspect and n1 would stay cleared.
         """
         found: set[str] = set()
-        for run in self.runs:
-            self._update_cleared(found, run)
+        for run, bad in zip(self.runs, self._bad, strict=True):
+            self._update_cleared(found, run, bad=bad)
         return frozenset(found)
 
-    def _update_cleared(self, cleared: set[str], run: GroupRun) -> None:
-        if self.thresholds.is_bad(run):
+    def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
+        if bad:
             cleared.difference_update(suspected_members(run) if run.crashed else ())
         elif run.is_pass and (len(run.members) > 1 or self.thresholds.only_alone):
             cleared.update(run.members)
@@ -85,10 +89,10 @@ class GroupEvidence:
         drawn: dict[str, frozenset[str]] = {}
         cleared: set[str] = set()
         known: set[str] = set()
-        for run in self.runs:
+        for run, bad in zip(self.runs, self._bad, strict=True):
             drawn[run.group] = frozenset(node for node in run.members if node in cleared or node not in known)
             known.update(run.members)
-            self._update_cleared(cleared, run)
+            self._update_cleared(cleared, run, bad=bad)
         return drawn
 
     @cached_property

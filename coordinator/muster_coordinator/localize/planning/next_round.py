@@ -68,7 +68,7 @@ class NextRound:
         self._absent = absent
         self._used: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
-        partners = filter(self._is_partner, self._evidence.sites)
+        partners = (node for node in diagnosis.partners if node not in absent)
         self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless)
 
     def plan(self) -> None:
@@ -234,9 +234,6 @@ class NextRound:
         self._used.update(members)
         self._partners.withdraw(members)
         self.probes.append(Probe(members, reason, by_rail))
-
-    def _is_partner(self, node: str) -> bool:
-        return node not in self._absent and self._diagnosis.is_partner(node)
 
     def _is_free(self, node: str) -> bool:
         return node not in self._used and node not in self._absent
