@@ -118,7 +118,7 @@ class MusterProcess:
     """`muster <arguments>`, with the methods of `subprocess.Popen` that tests use.
 
     Output for which there is no file is dropped. `imports` are modules that its runs would import. `network_of` is the
-    process in whose network namespace it runs.
+    process in whose network namespace it runs. `module` is the program, if not muster.
     """
 
     def __init__(
@@ -130,11 +130,13 @@ class MusterProcess:
         stderr: IO[bytes] | None = None,
         imports: tuple[str, ...] = (),
         network_of: int | None = None,
+        module: str = "muster",
     ) -> None:
         self._prepared = prepared(*imports)
         env = {**os.environ} if env is None else {**env}
         assert not changed_at_the_start(env), "a forked interpreter would not heed these variables"
         request = {
+            "module": module,
             "arguments": arguments,
             "env": env,
             "cwd": str(cwd or Path.cwd()),
@@ -211,10 +213,18 @@ class Recorded(MusterProcess):
         cwd: Path | None = None,
         imports: tuple[str, ...] = (),
         network_of: int | None = None,
+        module: str = "muster",
     ) -> None:
         self._files = stdout, stderr = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115  see drop
         super().__init__(
-            *arguments, env=env, cwd=cwd, stdout=stdout, stderr=stderr, imports=imports, network_of=network_of
+            *arguments,
+            env=env,
+            cwd=cwd,
+            stdout=stdout,
+            stderr=stderr,
+            imports=imports,
+            network_of=network_of,
+            module=module,
         )
 
     @property

@@ -143,9 +143,9 @@ def become(request: dict[str, Any]) -> None:
     time.tzset()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[:0] = [request["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    sys.argv = ["muster", *request["arguments"]]
+    sys.argv = [request["module"], *request["arguments"]]
     try:
-        runpy.run_module("muster", run_name="__main__", alter_sys=True)
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         if isinstance(end.code, int | None):
             exit_quickly(end.code or 0)

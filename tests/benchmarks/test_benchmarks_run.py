@@ -1,11 +1,10 @@
 """Every benchmark runs, with the least work, and writes what it found. How fast anything is, no test says."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.muster_process import TORCH, Recorded
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -65,14 +64,10 @@ NEED_TORCH = {"collective", "gemm", "localisation", "overhead", "sweep"}
 def test_it_runs_and_writes_its_figures(name, tmp_path):
     """A table for people on stdout, JSON for programs in the file, the same figures in both."""
     written = tmp_path / "figures.json"
-    done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *SMALLEST[name], "--json", written],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    imports = TORCH if name in NEED_TORCH else ()
+    done = Recorded(
+        *SMALLEST[name], "--json", str(written), cwd=ROOT, imports=imports, module=f"benchmarks.{name}"
+    ).ended(timeout=120)
     assert done.returncode == 0, done.stderr
     document = json.loads(written.read_text(encoding="utf-8"))
     assert document["machine"]["cores"] > 0
