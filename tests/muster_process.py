@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NoReturn, TypeAlias
@@ -23,6 +24,9 @@ ENVIRONMENT = dict(os.environ)
 
 READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
 """Variables with these names are read while a program starts; a forked one heeds only PYTHONPATH."""
+
+RUN = ENVIRONMENT.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
+"""What all workers of a run have in common, and no other run."""
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Only a process with a single thread can be forked; torch and numpy start others while they are imported."""
@@ -52,6 +56,11 @@ class Prepared:
         raise AssertionError("the prepared interpreter has ended; stderr says how")
 
     @property
+    def address(self) -> bytes:
+        """Where the interpreters of other workers are asked for."""
+        return bytes(self._requests.getpeername())
+
+    @property
     def environment(self) -> bytes:
         """What others see in it, such as a test that looks for the processes of a cluster."""
         return Path(f"/proc/{self.pid}/environ").read_bytes()
@@ -68,8 +77,7 @@ def _connected(imports: tuple[str, ...]) -> tuple[socket.socket, int]:
 
     All workers of a run have theirs forked from one, as the imports take seconds: whoever comes first starts it.
     """
-    run = ENVIRONMENT.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
-    address = f"\0muster-tests-{run}-{'-'.join(imports)}"
+    address = f"\0muster-tests-{RUN}-{'-'.join(imports)}"
     while True:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         is_ours = _start(address, imports)

@@ -18,6 +18,7 @@ import runpy
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -63,6 +64,9 @@ def serve_workers(listener: socket.socket) -> socket.socket:
             os.close(child)
         if listener.fileno() in ready:
             connection, _ = listener.accept()
+            if _user_of(connection) != os.getuid():  # who could run programs as this user
+                connection.close()
+                continue
             if not (pid := os.fork()):
                 listener.close()
                 connection.send(str(os.getpid()).encode())
@@ -71,6 +75,11 @@ def serve_workers(listener: socket.socket) -> socket.socket:
             children[os.pidfd_open(pid)] = pid
         if not children:
             sys.exit()
+
+
+def _user_of(connection: socket.socket) -> int:
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(user)
 
 
 def _tell_end(pid: int, status: int) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import select
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,26 @@ def test_the_last_worker_ends_it():
         os.close(forks)
         os.close(first_ends)
     Prepared("csv").end()
+
+
+STRANGER = """
+import socket, sys
+connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+connection.connect("\\0" + sys.argv[1])
+print(int(connection.recv(32) or 0))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_other_users_get_none():
+    """They could run programs as the user of the tests."""
+    interpreter = Prepared("json")
+    address = interpreter.address.decode().removeprefix("\0")
+    command = ["python3", "-I", "-c", STRANGER, address]
+    ours, others = (int(subprocess.check_output(command, user=user)) for user in (0, 65534))
+    interpreter.end()
+    assert ours
+    assert not others
 
 
 def test_an_interpreter_that_cannot_start_is_told(monkeypatch, tmp_path, capfd):
