@@ -15,6 +15,7 @@ from muster.check import Idleness, IdleProbe, Reservation
 from muster.model import Device, Inventory, Measurement, Verdict
 from muster_agent.runs import child, probes_and_reservations, process_control
 from muster_agent.runs import resident as resident_module
+from muster_agent.runs.resident import ResidentChild
 
 GPU = Device(index=0, uuid="GPU-0", model="pretended")
 
@@ -34,6 +35,14 @@ def saying(*answers: Any) -> list[IdleProbe]:
 
 def constant(answer: Any, _own: frozenset[int]) -> Any:
     return answer
+
+
+async def pid_of(resident: ResidentChild) -> int:
+    """The child's process id. The launcher may report it later than the child answers its first question."""
+    async with asyncio.timeout(30):
+        while resident.pid is None:
+            await asyncio.sleep(0.01)
+    return resident.pid
 
 
 IDLE, BUSY, UNKNOWN = Idleness.IDLE, Idleness.BUSY, Idleness.UNKNOWN
@@ -58,7 +67,7 @@ async def test_idleness_is_what_all_probes_say(running, monkeypatch, probes, exp
     async with running(hooks={"muster_idle_probes": lambda: probes}) as runs:
         seen = await runs.resident.idleness(frozenset(), afresh=True)
         assert (seen.idleness, seen.why) == (expected, why)
-        assert runs.resident.pid is not None
+        assert await pid_of(runs.resident)
 
 
 async def test_why_idleness_is_unknown_is_logged_once_as_long_as_it_stays_so(running, capsys):
@@ -93,6 +102,7 @@ async def test_a_child_that_is_kept_only_while_it_is_asked_comes_and_goes(runnin
     async with running() as runs:
         keeping = asyncio.create_task(runs.resident.keep_only_while_asked())
         assert (await runs.resident.idleness(frozenset(), afresh=True)).idleness is IDLE
+        assert await pid_of(runs.resident)
         async with asyncio.timeout(30):
             while runs.resident.pid is not None:
                 await asyncio.sleep(0.01)
@@ -116,7 +126,7 @@ async def test_reservations_are_made_and_given_back(running, tmp_path):
     async with running(hooks={"muster_reservations": lambda: [reserving(book)]}) as runs:
         assert runs.launcher.reserves
         assert await runs.resident.reserve("a sweep") is None
-        assert book.read_text() == f"{runs.resident.pid} a sweep"
+        assert book.read_text() == f"{await pid_of(runs.resident)} a sweep"
         assert await runs.resident.give_back() is None
         assert not book.exists()
 
@@ -181,7 +191,7 @@ async def test_resident_checks_share_one_process(running, check):
     cheap = check(measure, resident=True)
     async with running(cheap) as runs:
         pids = {(await runs.run(cheap)).run.facts["pid"] for _ in range(3)}
-        assert pids == {runs.resident.pid}
+        assert pids == {await pid_of(runs.resident)}
     assert runs.progress == ["there"] * 3
 
 
@@ -214,7 +224,7 @@ async def test_a_watch_that_fires_is_told_between_and_during_questions(running, 
             bell.ring()
             async with asyncio.timeout(30):
                 assert await alerts.get() == "seen"
-        assert (await runs.run(seen)).run.facts["pid"] == runs.resident.pid
+        assert (await runs.run(seen)).run.facts["pid"] == await pid_of(runs.resident)
 
 
 async def test_a_watch_that_fires_all_the_time_is_told_now_and_then(running, check, monkeypatch):
@@ -295,7 +305,7 @@ async def test_a_child_that_cannot_be_killed_is_said_so_and_replaced(running, ch
         [unkillable] = stuck.evidence["unkillable_pids"]
         assert psutil.pid_exists(unkillable)
         assert (await runs.run(cheap)).run.facts["pid"] != unkillable
-        real_kill([unkillable, runs.resident.pid])
+        real_kill([unkillable, await pid_of(runs.resident)])
         await runs.resident.close()
 
 
