@@ -57,10 +57,10 @@ class ReturnSettings(Section):
         0, ge=0, le=64, description="Healthy nodes for an additional sweep with the node, at least three; 0: no sweep"
     )
     sweep: Name = Field("collective", description="Check of that sweep")
-    wait_s: float = Field(600.0, ge=0, description="Minimum seconds out of service; doubled for each earlier return")
+    wait_s: float = Field(600.0, ge=0, description="Minimum seconds out of service; doubled for each earlier drain")
     longest_wait_s: float = Field(86_400.0, ge=0, description="Maximum of `wait_s` after doubling")
-    times: int = Field(3, ge=1, le=1000, description="Number of returns after which a person must release the node")
-    memory_days: float = Field(30.0, gt=0, le=3650, description="Days after which an earlier return counts half")
+    times: int = Field(3, ge=1, le=1000, description="Number of drains after which a person must release the node")
+    memory_days: float = Field(30.0, gt=0, le=3650, description="Days after which an earlier drain counts half")
 
 
 class QuarantineSettings(Section):

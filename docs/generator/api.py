@@ -72,10 +72,21 @@ def _section(name: str, schema: dict[str, Any]) -> list[str]:
     if "enum" in schema:
         lines.append("One of " + ", ".join(f"`{value}`" for value in schema["enum"]) + ".")
     elif schema.get("properties"):
-        rows = [(f"`{field}`", _type(it), it.get("description", "")) for field, it in schema["properties"].items()]
-        columns = ("Field", "Type", "Meaning") if any(meaning for _, _, meaning in rows) else ("Field", "Type")
-        lines.append(table((row[: len(columns)] for row in rows), columns))
+        fields = [(f"`{field}`", _type(it), it.get("description", "")) for field, it in _fields(schema)]
+        columns = ("Field", "Type", "Meaning") if any(meaning for _, _, meaning in fields) else ("Field", "Type")
+        lines.append(table((row[: len(columns)] for row in fields), columns))
+        lines += _deprecated(schema)
     return [line for line in lines if line]
+
+
+def _fields(schema: dict[str, Any], *, deprecated: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((name, it) for name, it in schema["properties"].items() if it.get("deprecated", False) is deprecated)
+
+
+def _deprecated(schema: dict[str, Any]) -> list[str]:
+    """The deprecated fields, in a table of their own."""
+    rows = [(f"`{field}`", it["description"]) for field, it in _fields(schema, deprecated=True)]
+    return ["Deprecated fields:", table(iter(rows), ("Field", "Instead"))] if rows else []
 
 
 def _link(name: str) -> str:

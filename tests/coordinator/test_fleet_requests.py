@@ -80,7 +80,7 @@ def test_the_patience_for_a_check_is_a_week_at_most() -> None:
     made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=(endless,))), 0.0)
     case = made.case("a")
     assert case is not None
-    assert case.patience_s == {"gemm": 7 * 86_400.0}
+    assert case.silent_after_s == {"gemm": 7 * 86_400.0}
 
 
 @pytest.mark.parametrize(

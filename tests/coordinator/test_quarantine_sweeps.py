@@ -180,7 +180,7 @@ def convicted() -> Members:
     assert members.case.state is ServiceState.IN_SERVICE
     members.gbps[SLOW] = 3.0
     members.sweep()
-    assert (members.case.state, members.case.demand.codes) == (ServiceState.CORDONED, ("collective.slow",))
+    assert (members.case.state, members.case.requirement.codes) == (ServiceState.CORDONED, ("collective.slow",))
     return members
 
 
@@ -188,7 +188,7 @@ def test_who_is_as_slow_as_before_does_not_come_back(convicted: Members) -> None
     """Though one partner was asked for: in a single pair, nothing would say that it is slow."""
     convicted.release()
     assert convicted.case.state is ServiceState.CORDONED
-    assert len(convicted.case.taken_out) == 2
+    assert len(convicted.case.cordoned_at) == 2
 
 
 def test_who_is_repaired_comes_back(convicted: Members) -> None:
@@ -205,7 +205,7 @@ def test_a_node_that_changes_the_scope_of_the_check_is_not_tested(convicted: Mem
     convicted.release()
     convicted.wait(60)
     assert convicted.case.state is ServiceState.PROBATION
-    assert convicted.case.trial.trouble == "collective reported UNKNOWN"
+    assert convicted.case.probation.trouble == "collective reported UNKNOWN"
     assert convicted.orders == []
 
 
@@ -222,7 +222,7 @@ def test_a_round_without_partners_enough_does_not_count(convicted: Members, busy
     """While work keeps some of them away, though the sweep has cleared the node."""
     convicted.busy = busy
     convicted.release()
-    assert (convicted.case.state, convicted.case.trial.trouble) == (
+    assert (convicted.case.state, convicted.case.probation.trouble) == (
         ServiceState.PROBATION,
         "collective reported UNKNOWN",
     )
@@ -249,11 +249,11 @@ def test_a_second_opinion_that_its_node_was_too_late_for_is_asked_for_again() ->
     observed.gbps[SLOW] = 3.0
     observed.sweep()
     again = observed.restarted(silent=SLOW)
-    assert again.case.demand.unproven == ("collective",)
+    assert again.case.requirement.unproven == ("collective",)
     again.wait(60)
     assert SLOW in again.fleet.view(again.now).lost
     for _ in range(100):  # it is asked for again after half an hour
         for node in NODES:
             again.hear(node)
         again.wait(20)
-    assert again.case.demand is None
+    assert again.case.requirement is None

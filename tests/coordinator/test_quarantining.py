@@ -97,7 +97,7 @@ def test_a_sweep_that_says_nothing_about_the_node_does_not_count():
     assert (sweep.check, len(sweep.nodes), "n1" in sweep.nodes) == ("collective", 3, True)
     drill.feed(SweepAbortRequested(sweep.id, "not now"))
     assert drill.state() is ServiceState.PROBATION
-    assert drill.fleet.case("n1").trial.trouble == "collective reported UNKNOWN"
+    assert drill.fleet.case("n1").probation.trouble == "collective reported UNKNOWN"
 
 
 def test_after_a_restart_nothing_is_told_that_was_done():
@@ -185,8 +185,8 @@ def test_evidence_counts_whatever_the_clock_of_its_node_says(ahead_s):
     drill = Drill(rules()).start(*NODES)
     drill.report("n1", LOST, ahead_s=ahead_s)
     assert drill.state() is ServiceState.CORDONED
-    (charge,) = drill.fleet.case("n1").charges
-    assert (charge.since, charge.seen) == pytest.approx((drill.now, drill.now), abs=1)
+    (finding,) = drill.fleet.case("n1").findings
+    assert (finding.since, finding.seen) == pytest.approx((drill.now, drill.now), abs=1)
     assert drill.stored.runs[-1].started_at == pytest.approx(drill.now + ahead_s, abs=1)
     assert drill.stored.behind_s == pytest.approx(-ahead_s, abs=1)
 
@@ -204,8 +204,8 @@ def test_evidence_that_waited_in_the_outbox_is_as_old_as_it_is(ahead_s, age_s, a
     assert drill.state() is ServiceState.IN_SERVICE
     drill.beat("n1")
     assert drill.state() is after
-    (charge,) = drill.fleet.case("n1").charges
-    assert charge.seen == pytest.approx(drill.now - age_s, abs=2)
+    (finding,) = drill.fleet.case("n1").findings
+    assert finding.seen == pytest.approx(drill.now - age_s, abs=2)
 
 
 def test_evidence_keeps_its_date_over_a_restart():
@@ -214,9 +214,9 @@ def test_evidence_keeps_its_date_over_a_restart():
     drill.report("n1", SLOW, ahead_s=-7200.0)
     drill.pass_time(5)
     drill.report("n1", SLOW, ahead_s=-7200.0)
-    before = drill.fleet.case("n1").charges
+    before = drill.fleet.case("n1").findings
     again = drill.restarted(settings=rules())
-    assert again.fleet.case("n1").charges == before
+    assert again.fleet.case("n1").findings == before
     again.beat("n1")
     assert again.state() is ServiceState.CORDONED
 

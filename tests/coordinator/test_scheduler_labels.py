@@ -75,7 +75,7 @@ def test_they_tell_the_failure_domain_of_a_node():
     made.handle(labels("a", rack="r1"), 1.0)
     case = made.case("a")
     assert case is not None
-    assert case.place == "r1"
+    assert case.domain == "r1"
 
 
 def test_what_goes_before_them_and_after():

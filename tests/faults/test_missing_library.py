@@ -70,5 +70,5 @@ def test_nodes_without_the_library_stay_in_service(accepted, desk, tmp_path, eve
         assert found(accepted.run(NODE, check)) == [(f"{check}.not_asked", "UNKNOWN")]
     for node in NODES:
         case = accepted.api.get("nodes", node, "case")
-        assert (case["state"], case["demand"], case["prospect"]) == ("IN_SERVICE", None, None)
+        assert (case["state"], case["requirement"], case["upcoming"]) == ("IN_SERVICE", None, None)
         assert desk.book("called", node, "CORDONED") == []

@@ -228,7 +228,7 @@ def test_a_start_in_enforce_cordons_nobody_for_a_fault_that_is_over(quarantine, 
     rules["mode"] = "observe"
     quarantine.start_coordinator()
     spoil(quarantine, "n7")
-    eventually(lambda: (case(quarantine, "n7")["demand"] or {}).get("unproven") == [], "the fault to be found")
+    eventually(lambda: (case(quarantine, "n7")["requirement"] or {}).get("unproven") == [], "the fault to be found")
     quarantine.coordinator.stop()
     before = agent.kept_runs()
     spoil(quarantine, "n7", faults=[])
@@ -236,7 +236,7 @@ def test_a_start_in_enforce_cordons_nobody_for_a_fault_that_is_over(quarantine, 
     rules["mode"] = "enforce"
     quarantine.start_coordinator()
     eventually(lambda: quarantine.api.get("nodes", "n7")["health"] == "HEALTHY", "the passes")
-    assert (case(quarantine, "n7")["state"], case(quarantine, "n7")["demand"]) == ("IN_SERVICE", None)
+    assert (case(quarantine, "n7")["state"], case(quarantine, "n7")["requirement"]) == ("IN_SERVICE", None)
     assert desk.book("called", "n7", "CORDONED") == []
 
 

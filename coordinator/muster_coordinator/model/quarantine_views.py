@@ -6,6 +6,7 @@ from muster.alarm import Alarm
 from muster.model import Data, Instant, Name, Seconds, ServiceState
 from muster.transition import Cause, SchedulerNode, Text
 from muster_coordinator.model.findings import StandingFinding
+from muster_coordinator.model.old_case_fields import WithOldNames
 from muster_coordinator.model.quarantine import (
     FindingTimes,
     Hold,
@@ -29,28 +30,31 @@ class ActorView(Data):
     problem: Text | None = None
 
 
-class CaseView(Data):
+class CaseView(WithOldNames):
     """A node's case, as people and programs read it.
 
     - `state` and `since`: its service state, and since when; in a `dry_run` it was only pretended
-    - `place`: its failure domain; `lost_at`: since when it is silent; `listed`: some scheduler had it once; `gone`: it
-      left the fleet
-    - `charges`, `sightings`: what stands against it, and when that was found; `demand`: what the policy requires,
-      `accused_at` since when, and `cause_since` with its present cause; `prospect`: what it will require in time;
-      findings seen before `absolved_at` count for nothing, as a person released the node untested
-    - `fit`: examined and healthy; `unfit_because`: why it is not, which is also why a new node is not accepted yet
-    - `own_checks`: the checks that it runs by itself; `patience_s`: by check, how long an ordered run may say nothing
-    - `hold`: a person's request that muster leaves it as it is; `views`: how schedulers have it, by actor
-    - `asked`: by check, the second opinion that it was asked for
-    - `frozen_by`, `let_pass`: the mass event that keeps it in service, or that a person lifted
+    - `domain`: its failure domain; `lost_at`: since when it is silent; `was_listed`: some scheduler had it once
+    - `left`: it left the fleet, as `left` of a node
+    - `findings`: what stands against it, and `seen` when each was found
+    - `requirement`: what the policy requires; `required_since`: from when on, and `cause_since`: from when on with its
+      present cause; `upcoming`: what it will require in time
+    - `ignored_before`: findings seen before then count for nothing, as a person released the node untested
+    - `is_fit`: examined and healthy; `unfit_because`: why it is not, which is also why a new node is not accepted yet
+    - `own_checks`: the checks that it runs by itself; `silent_after_s`: by check, how long an ordered run may say
+      nothing
+    - `hold`: a person's request that muster leaves it as it is; `observed`: how schedulers have it, by actor
+    - `second_opinions`: by check, the run that is to confirm a finding
+    - `frozen_by`, `lifted`: the mass event that keeps it in service, or whose freeze a person lifted
     - `causes`: the findings for which it is drained, or should be, the worst first
-    - `taken_out`: when it was cordoned so far; `accusers`: the checks that found why, the last time
-    - `may_return`: why it may be tested again; `trial`: how far the tests are
+    - `cordoned_at`: when it was cordoned so far, or failed its tests and stayed out
+    - `retest_checks`: the checks that found what it was cordoned for; `retest_because`: why it may be tested although
+      faults have not cleared; `probation`: how far the tests are
     - `held_because`: why it is not cordoned although it should be
     - `transition`: the last one, and `outcomes` what came of it at each actor
-    - `kept_out`: actors keep it out until it is accepted; `closed_as`: the state in which actors were told to keep it
-      out, until all have uncordoned it; `announced`: actors show that it is HELD
-    - `rounds`: rounds of tests to pass in a row; `back_at`: when a CORDONED node is tested at the earliest
+    - `kept_out_as_new`: actors keep it out until it is accepted; `shut_out_as`: the state for which actors were called
+      to drain it, until all have uncordoned it; `shows_held`: actors show that it is HELD
+    - `rounds`: rounds of tests to pass in a row; `retest_at`: when a CORDONED node is tested at the earliest
     - `spared`: which errors never drain it, and why; `needs_person`: why it comes back only when a person releases it
     - `will_drain_again`: what still stands after a person released it untested, and drains it when it is found again
     """
@@ -59,38 +63,38 @@ class CaseView(Data):
     state: ServiceState = ServiceState.ACCEPTING
     since: Instant
     dry_run: bool = False
-    place: str | None = None
+    domain: str | None = None
     lost_at: Instant | None = None
-    listed: bool = False
-    gone: bool = False
-    charges: tuple[StandingFinding, ...] = ()
-    sightings: tuple[FindingTimes, ...] = ()
-    demand: Requirement | None = None
-    prospect: UpcomingRequirement | None = None
-    accused_at: Instant | None = None
+    was_listed: bool = False
+    left: bool = False
+    findings: tuple[StandingFinding, ...] = ()
+    seen: tuple[FindingTimes, ...] = ()
+    requirement: Requirement | None = None
+    upcoming: UpcomingRequirement | None = None
+    required_since: Instant | None = None
     cause_since: Instant | None = None
-    absolved_at: Instant = 0.0
-    fit: bool = False
+    ignored_before: Instant = 0.0
+    is_fit: bool = False
     unfit_because: str = ""
     own_checks: tuple[Name, ...] = ()
-    patience_s: dict[Name, Seconds] = {}
+    silent_after_s: dict[Name, Seconds] = {}
     hold: Hold | None = None
-    views: dict[Name, SchedulerNode] = {}
-    asked: dict[Name, SecondOpinion] = {}
+    observed: dict[Name, SchedulerNode] = {}
+    second_opinions: dict[Name, SecondOpinion] = {}
     frozen_by: str | None = None
-    let_pass: str | None = None
-    taken_out: tuple[Instant, ...] = ()
-    accusers: tuple[Name, ...] = ()
-    may_return: str | None = None
-    trial: Probation | None = None
+    lifted: str | None = None
+    cordoned_at: tuple[Instant, ...] = ()
+    retest_checks: tuple[Name, ...] = ()
+    retest_because: str | None = None
+    probation: Probation | None = None
     held_because: str = ""
     transition: Name | None = None
-    kept_out: bool = False
-    closed_as: ServiceState | None = None
-    announced: bool = False
+    kept_out_as_new: bool = False
+    shut_out_as: ServiceState | None = None
+    shows_held: bool = False
     outcomes: dict[Name, ActorOutcome] = {}
     rounds: int
-    back_at: Instant | None = None
+    retest_at: Instant | None = None
     spared: tuple[str, ...] = ()
     needs_person: str = ""
     causes: tuple[Cause, ...] = ()
@@ -99,17 +103,17 @@ class CaseView(Data):
     @property
     def left_alone_because(self) -> str | None:
         """Why muster leaves it alone; None when it does not."""
-        return left_alone_because(self.hold, self.views)
+        return left_alone_because(self.hold, self.observed)
 
     @property
     def leaving(self) -> str | None:
         """Why it leaves as planned; None when it stays."""
-        return next((view.leaving for view in self.views.values() if view.leaving is not None), None)
+        return next((seen.leaving for seen in self.observed.values() if seen.leaving is not None), None)
 
     @property
     def kept_off(self) -> tuple[str, ...]:
         """How others keep work off it that have not cordoned it."""
-        return kept_off(self.views)
+        return kept_off(self.observed)
 
 
 class DomainView(Data):

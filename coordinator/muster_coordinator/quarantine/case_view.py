@@ -1,56 +1,31 @@
 """What the API serves of a node and of the fleet, made from the records."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from muster.alarm import Alarm
-from muster.model import Data, ServiceState
+from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
-from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord
+from muster_coordinator.model.quarantine import (
+    OUT,
+    ActorStatus,
+    FleetState,
+    NodeDecision,
+    NodeEvidence,
+    QuarantineRecord,
+)
 from muster_coordinator.model.quarantine_views import CaseView, DomainView, KeptOffView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.budget import Census, Limits
 from muster_coordinator.quarantine.desired import Rules, needs_person, retest_at
 from muster_coordinator.quarantine.policy import Policy
 
-EVIDENCE = {
-    "place": "domain",
-    "lost_at": "lost_at",
-    "gone": "has_left",
-    "charges": "findings",
-    "sightings": "seen",
-    "fit": "is_fit",
-    "unfit_because": "unfit_because",
-    "own_checks": "own_checks",
-    "patience_s": "silent_after_s",
+_SERVED = {
+    part: [name for name in part.model_fields if name in CaseView.model_fields]
+    for part in (NodeEvidence, NodeDecision, ActorStatus)
 }
-DECISION = {
-    "state": "state",
-    "since": "since",
-    "dry_run": "dry_run",
-    "demand": "requirement",
-    "prospect": "upcoming",
-    "accused_at": "required_since",
-    "cause_since": "cause_since",
-    "absolved_at": "ignored_before",
-    "hold": "hold",
-    "asked": "second_opinions",
-    "taken_out": "cordoned_at",
-    "accusers": "retest_checks",
-    "may_return": "retest_because",
-    "trial": "probation",
-    "kept_out": "kept_out_as_new",
-    "causes": "causes",
-}
-ACTORS = {
-    "listed": "was_listed",
-    "views": "observed",
-    "transition": "transition",
-    "closed_as": "shut_out_as",
-    "announced": "shows_held",
-}
-"""What the API calls the fields of the records. These names are published; those of the records are the core's."""
+"""The fields of each part of a record that the API serves as they are, under the same names."""
 
 
 def case_view(
@@ -68,23 +43,24 @@ def case_view(
     is_frozen = any(event.cause == cause for event in fleet.mass_events)
     return CaseView(
         node=record.node,
-        **_named(record.evidence, EVIDENCE),
-        **_named(decision, DECISION),
-        **_named(record.actors, ACTORS),
+        **_served(record.evidence),
+        **_served(decision),
+        **_served(record.actors),
+        left=record.evidence.has_left,
         frozen_by=cause if is_frozen else None,
-        let_pass=cause if cause in fleet.lifted else None,
+        lifted=cause if cause in fleet.lifted else None,
         held_because=_held_because(record, settings, waits_for),
         outcomes={} if latest is None else latest.outcomes,
         rounds=Rules.of(settings).rounds(record.state),
-        back_at=retest_at(record, settings.returning) if record.state is ServiceState.CORDONED else None,
+        retest_at=retest_at(record, settings.returning) if record.state is ServiceState.CORDONED else None,
         spared=policy.not_draining(record.evidence.findings),
         needs_person=_needs_person(record, settings),
         will_drain_again=_will_drain_again(record, settings, policy),
     )
 
 
-def _named(part: Data, names: Mapping[str, str]) -> dict[str, Any]:
-    return {name: getattr(part, field) for name, field in names.items()}
+def _served(part: NodeEvidence | NodeDecision | ActorStatus) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in _SERVED[type(part)]}
 
 
 def _held_because(record: QuarantineRecord, settings: QuarantineSettings, waits_for: str) -> str:

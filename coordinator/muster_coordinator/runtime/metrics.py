@@ -77,7 +77,8 @@ class CoordinatorMetrics(Collector):
             self._notifier.dropped,
         )
         retention = self._retention.counts
-        yield _counter("muster_runs_thinned", "Old runs replaced by hourly summaries", retention.runs)
+        yield _counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
+        yield _counter("muster_runs_thinned", "Deprecated: use muster_runs_summarised. Removed in 0.3", retention.runs)
         yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])

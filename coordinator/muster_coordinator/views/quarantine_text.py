@@ -58,8 +58,8 @@ def why(case: CaseView) -> Iterator[str]:
     if case.left_alone_because is not None:
         yield case.left_alone_because
     yield from _found(case)
-    if case.prospect is not None:
-        yield case.prospect.text(instant_text(case.prospect.at))
+    if case.upcoming is not None:
+        yield case.upcoming.text(instant_text(case.upcoming.at))
     if case.held_because:
         yield case.held_because
     yield from _whereabouts(case)
@@ -72,11 +72,11 @@ def why(case: CaseView) -> Iterator[str]:
 
 def _found(case: CaseView) -> Iterator[str]:
     """The findings, and what the node was drained for if that is something else."""
-    is_for_causes = case.demand is not None and any(cause.code in case.demand.codes for cause in case.causes)
+    is_for_causes = case.requirement is not None and any(cause.code in case.requirement.codes for cause in case.causes)
     if case.causes and not is_for_causes:
         yield f"Drained for {describe_causes(case.causes, Action.NONE)}"
-    if case.demand is not None:
-        yield _required(case.demand, case.causes if is_for_causes else ())
+    if case.requirement is not None:
+        yield _required(case.requirement, case.causes if is_for_causes else ())
 
 
 def _whereabouts(case: CaseView) -> Iterator[str]:
@@ -87,30 +87,30 @@ def _whereabouts(case: CaseView) -> Iterator[str]:
         yield f"Leaving: {case.leaving}"
     if case.lost_at is not None:
         yield f"Silent since {instant_text(case.lost_at)}"
-    if case.gone:
+    if case.left:
         yield "Left the fleet"
 
 
 def _what_comes_next(case: CaseView) -> Iterator[str]:
-    is_new = case.state is ServiceState.ACCEPTING and case.demand is None
+    is_new = case.state is ServiceState.ACCEPTING and case.requirement is None
     if is_new and case.unfit_because:
         yield f"Not accepted: {case.unfit_because}"
     if case.needs_person:
         yield f"Stays out until `muster quarantine release {case.node}`: {case.needs_person}"
-    elif case.trial is not None:
-        yield _progress(case.trial, case.rounds)
+    elif case.probation is not None:
+        yield _progress(case.probation, case.rounds)
     elif is_new and not case.unfit_because:
         yield "New, not accepted yet"
-    elif case.back_at is not None:
-        yield _retest(case, instant_text(case.back_at))
-    elif case.state is ServiceState.IN_SERVICE and case.closed_as is not None:
+    elif case.retest_at is not None:
+        yield _retest(case, instant_text(case.retest_at))
+    elif case.state is ServiceState.IN_SERVICE and case.shut_out_as is not None:
         yield f"Waiting for {_not_resumed(case)} to resume the node"
 
 
 def _retest(case: CaseView, when: str) -> str:
-    if case.demand is not None and case.may_return is None:
+    if case.requirement is not None and case.retest_because is None:
         return f"Retest after {when} once all faults have cleared"
-    return f"Retest after {when}: {case.may_return or 'all faults have cleared'}"
+    return f"Retest after {when}: {case.retest_because or 'all faults have cleared'}"
 
 
 def _not_resumed(case: CaseView) -> str:
@@ -118,24 +118,25 @@ def _not_resumed(case: CaseView) -> str:
     failed = (
         actor for actor, outcome in case.outcomes.items() if outcome.effect is Effect.FAILED and not outcome.only_tells
     )
-    silent = (actor for actor, seen in case.views.items() if seen.mark is Mark.OURS and actor not in case.outcomes)
+    silent = (actor for actor, seen in case.observed.items() if seen.mark is Mark.OURS and actor not in case.outcomes)
     return " and ".join([*failed, *silent]) or "all actors"
 
 
-def _required(demand: Requirement, causes: Sequence[Cause]) -> str:
+def _required(requirement: Requirement, causes: Sequence[Cause]) -> str:
     """The codes that the policy requires draining for, the worst first; a case of an earlier version has only codes."""
-    found = describe_causes(causes, demand.action) if causes else ", ".join(demand.codes)
-    proof = "" if demand.is_proven else f"; not drained before {', '.join(demand.unproven)} finds it again"
-    return f"{found} (policy row {demand.row}){proof}"
+    found = describe_causes(causes, requirement.action) if causes else ", ".join(requirement.codes)
+    proof = "" if requirement.is_proven else f"; not drained before {', '.join(requirement.unproven)} finds it again"
+    return f"{found} (policy row {requirement.row}){proof}"
 
 
-def _progress(trial: Probation, wanted: int) -> str:
-    rounds = f"Tests: {min(trial.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
-    if trial.test is not None:
-        check, *later = (test.check for test in trial.waiting)
+def _progress(probation: Probation, wanted: int) -> str:
+    rounds = f"Tests: {min(probation.passed, wanted)} of {wanted} {'round' if wanted == 1 else 'rounds'} passed"
+    if probation.test is not None:
+        check, *later = (test.check for test in probation.waiting)
         return f"{rounds}, {check} runs now{', then ' + ', '.join(later) if later else ''}"
-    trouble = f", the last one did not count: {trial.trouble}" if trial.trouble else ""
-    return f"{rounds}{trouble}, next one at {instant_text(trial.next_at)}" if trial.next_at else rounds + trouble
+    trouble = f", the last one did not count: {probation.trouble}" if probation.trouble else ""
+    next_one = f", next one at {instant_text(probation.next_at)}" if probation.next_at else ""
+    return rounds + trouble + next_one
 
 
 def not_done(case: CaseView) -> Iterator[str]:

@@ -44,7 +44,7 @@ async def history(coordinator, nodes, eventually, muster, more_settings):
             await them[name].report("nvml", "FAIL", findings=(LOST,))
             await eventually(lambda name=name, state=state: is_decided(name, state))
         await them["good"].report("nvml", "FAIL", findings=(LOST,))
-        await eventually(lambda: coordinator.get("/api/v1/nodes/good/case")["demand"])
+        await eventually(lambda: coordinator.get("/api/v1/nodes/good/case")["requirement"])
 
         async def run(*arguments, **changed):
             env = {**coordinator.env, **more_settings, **changed}
@@ -104,7 +104,7 @@ async def test_a_table_says_it_in_words(history):
 
 async def test_what_was_before_the_period_does_not_count(history, coordinator):
     """Neither the findings nor the drain of then."""
-    at = coordinator.get("/api/v1/nodes/good/case")["accused_at"]
+    at = coordinator.get("/api/v1/nodes/good/case")["required_since"]
     answer, rows = await replayed(history, "--since", at)
     assert (answer["since"], answer["drains_then"], rows) == (at, 0, [])
 

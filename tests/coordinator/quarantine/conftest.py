@@ -180,10 +180,10 @@ class Told:
 
     def end_test(self, node: str, verdict: Verdict) -> list[Command]:
         """Tells what the test that is under way has said."""
-        trial = self.case(node).trial
-        assert trial is not None
-        assert trial.test is not None
-        return self.tell(TestEnded(node=node, test=trial.test, verdict=verdict))
+        probation = self.case(node).probation
+        assert probation is not None
+        assert probation.test is not None
+        return self.tell(TestEnded(node=node, test=probation.test, verdict=verdict))
 
     def hold(self, node: str, by: str = "ada") -> list[Command]:
         return self.tell(HoldRequested(node=node, by=by, reason="I look at it"))

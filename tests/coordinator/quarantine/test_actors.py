@@ -225,7 +225,7 @@ def test_a_node_that_was_not_uncordoned_stays_away(cordoned: Any, mark: Mark, ef
     cordoned.answer("a", Effect.DONE)
     cordoned.release("a", untested=True)
     cordoned.answer("a", effect)
-    assert cordoned.case("a").views["k8s"].mark is mark
+    assert cordoned.case("a").observed["k8s"].mark is mark
     assert cordoned.reconciler.fleet_view().away == 1
 
 
@@ -237,7 +237,7 @@ def test_what_comes_of_an_earlier_transition_says_nothing_about_now(cordoned: An
     cordoned.wait(1)
     cordoned.accuse("a", "nvml.gone")
     cordoned.tell(ActionEnded(node="a", transition=first, actor="k8s", effect=Effect.DONE, detail="let in"))
-    assert cordoned.case("a").views["k8s"].mark is Mark.OURS
+    assert cordoned.case("a").observed["k8s"].mark is Mark.OURS
 
 
 @pytest.mark.parametrize("mark", [Mark.OURS, Mark.FOREIGN])

@@ -16,8 +16,8 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     """In its view and in its story; then it is tested, and not before."""
     told = quarantine(3, returning=PATIENT)
     said = told.accuse("a", "nvml.gone")
-    back_at = told.reconciler.case_view("a").back_at
-    assert back_at == told.now + 600
+    retest_at = told.reconciler.case_view("a").retest_at
+    assert retest_at == told.now + 600
     assert (
         "IN_SERVICE to CORDONED: it is gone; retest after 1970-01-12T13:56:40.000Z once all faults have cleared"
         in of("notes", said)
@@ -26,8 +26,8 @@ def test_when_it_may_return(quarantine: Any, of: Of) -> None:
     told.wait(599)
     assert told.state("a") is ServiceState.CORDONED
     told.wait(1)
-    assert (told.state("a"), told.now) == (ServiceState.PROBATION, back_at)
-    assert told.reconciler.case_view("a").back_at is None
+    assert (told.state("a"), told.now) == (ServiceState.PROBATION, retest_at)
+    assert told.reconciler.case_view("a").retest_at is None
 
 
 def test_why_errors_take_it_not_out(quarantine: Any, of: Of) -> None:

@@ -105,12 +105,12 @@ def test_what_waits_for_time_alone_is_told_once(quarantine: Any) -> None:
     assert [note.text for note in told.said if isinstance(note, Note) and note.about == "policy"] == [
         f"{text} it clears before (policy row late)"
     ]
-    assert told.case("a").prospect == UpcomingRequirement(row="late", code="gemm.slow", at=begun + 300)
+    assert told.case("a").upcoming == UpcomingRequirement(row="late", code="gemm.slow", at=begun + 300)
     told.wait(100)
-    assert (told.state("a"), told.case("a").prospect) == (ServiceState.CORDONED, None)
+    assert (told.state("a"), told.case("a").upcoming) == (ServiceState.CORDONED, None)
     told.accuse("b", "gemm.slow")
     told.absolve("b")
-    assert told.case("b").prospect is None
+    assert told.case("b").upcoming is None
 
 
 @pytest.mark.parametrize("said", [{"severity": Severity.UNKNOWN}, {"severity": Severity.WARNING}])
@@ -118,7 +118,7 @@ def test_no_error_is_no_reason(quarantine: Any, said: dict[str, Any]) -> None:
     """What could not be found out, or is only a warning."""
     told = quarantine(3)
     told.tell(EvidenceChanged(node="a", findings=(told.charge("gemm.slow", **said),), is_fit=False))
-    assert told.case("a").demand is None
+    assert told.case("a").requirement is None
 
 
 def test_that_it_is_lost_is_no_reason_unless_the_policy_says_so(quarantine: Any) -> None:
@@ -153,10 +153,10 @@ def test_a_released_finding_counts_no_more(quarantine: Any) -> None:
     """Until it is found again."""
     told = quarantine(3)
     told.accuse("a", "nvml.gone")
-    charges = told.case("a").charges
+    findings = told.case("a").findings
     told.wait(10)
     told.release("a", untested=True)
-    told.tell(EvidenceChanged(node="a", findings=charges, is_fit=False))
+    told.tell(EvidenceChanged(node="a", findings=findings, is_fit=False))
     assert told.state("a") is ServiceState.IN_SERVICE
     told.wait(10)
     told.accuse("a", "nvml.gone")
@@ -203,7 +203,7 @@ def test_a_released_silence_counts_no_more(quarantine: Any, silent_s: float) -> 
     told.release("a", untested=True)
     told.wait(4000)
     told.survey("a", Mark.NONE)
-    assert (told.state("a"), told.case("a").demand) == (ServiceState.IN_SERVICE, None)
+    assert (told.state("a"), told.case("a").requirement) == (ServiceState.IN_SERVICE, None)
     told.hear("a")
     told.absolve("a")
     told.lose("a")
@@ -225,10 +225,10 @@ def doubted(quarantine: Any) -> Any:
 def test_a_second_opinion_is_asked_for_at_once(doubted: Any, of: Of) -> None:
     """Once, however often the same evidence is told."""
     assert of("tests", doubted.said) == ["gemm"]
-    charges = doubted.case("a").charges
+    findings = doubted.case("a").findings
     for _ in range(3):
         doubted.wait(30)
-        doubted.tell(EvidenceChanged(node="a", findings=charges, is_fit=False))
+        doubted.tell(EvidenceChanged(node="a", findings=findings, is_fit=False))
     assert of("tests", doubted.said) == ["gemm"]
     doubted.accuse("a", "gemm.slow")
     assert doubted.state("a") is ServiceState.CORDONED
@@ -244,7 +244,7 @@ def test_one_that_never_comes_is_asked_for_again(doubted: Any, of: Of) -> None:
 
 def test_what_a_second_opinion_says_is_told(doubted: Any, of: Of) -> None:
     """When it has not found it again: what it has found is told as evidence. Only what was asked for counts."""
-    asked = doubted.case("a").asked["gemm"].test
+    asked = doubted.case("a").second_opinions["gemm"].test
     (note,) = of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.PASS)))
     assert note == "gemm did not confirm it: PASS"
     assert of("notes", doubted.tell(TestEnded(node="a", test=asked, verdict=Verdict.FAIL))) == []
@@ -259,7 +259,7 @@ def test_a_sweep_is_a_second_opinion_that_is_waited_for(quarantine: Any, of: Of)
     told.accuse("a", "collective.slow", proof=Proof.LOCALISED)
     assert of("tests", told.wait(100)) == ["collective"]
     assert of("tests", told.wait(86_400)) == []
-    told.tell(TestEnded(node="a", test=told.case("a").asked["collective"].test, verdict=Verdict.UNKNOWN))
+    told.tell(TestEnded(node="a", test=told.case("a").second_opinions["collective"].test, verdict=Verdict.UNKNOWN))
     assert of("tests", told.wait(1799)) == []
     assert of("tests", told.wait(1)) == ["collective"]
     assert of("tests", told.restart()) == []
@@ -271,9 +271,9 @@ def test_a_node_cannot_keep_others_busy_with_ever_new_findings(quarantine: Any, 
     told = quarantine(3, rows=(Row(name="all", codes=("*",), reason="all of it"),))
     asked = [told.accuse("a", f"collective.{number}", "ddp.slow", proof=Proof.ONCE) for number in range(20)]
     assert [of("tests", said) for said in asked] == [["collective"], *[[]] * 19]
-    ended = TestEnded(node="a", test=told.case("a").asked["collective"].test, verdict=Verdict.PASS)
+    ended = TestEnded(node="a", test=told.case("a").second_opinions["collective"].test, verdict=Verdict.PASS)
     assert of("tests", told.tell(ended)) == ["ddp"]
-    told.tell(TestEnded(node="a", test=told.case("a").asked["ddp"].test, verdict=Verdict.UNKNOWN))
+    told.tell(TestEnded(node="a", test=told.case("a").second_opinions["ddp"].test, verdict=Verdict.UNKNOWN))
     assert of("tests", told.accuse("a", "collective.more", proof=Proof.ONCE)) == []
     assert of("tests", told.wait(1799)) == []
     assert of("tests", told.wait(1)) == ["collective"]
@@ -342,7 +342,7 @@ def test_what_leaves_as_planned_is_no_failure(quarantine: Any, why: str) -> None
     told.accuse("a", "nvml.gone")
     told.lose("a")
     told.wait(3000)
-    assert (told.state("a"), told.case("a").demand) == (ServiceState.IN_SERVICE, None)
+    assert (told.state("a"), told.case("a").requirement) == (ServiceState.IN_SERVICE, None)
     told.hear("a")
     told.survey("a", Mark.NONE)
     assert told.state("a") is ServiceState.CORDONED

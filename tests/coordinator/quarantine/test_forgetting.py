@@ -40,7 +40,7 @@ def test_what_stood_against_it_counts_no_more(quarantine: Any) -> None:
     assert told.reconciler.fleet_view().frozen
     told.lose("a")
     said = told.forget("a")
-    assert told.case("a").demand is None
+    assert told.case("a").requirement is None
     assert "No finding requires draining any more" in [it.text for it in said if it.kind == "note"]
     assert not told.reconciler.fleet_view().frozen
 
@@ -56,8 +56,8 @@ def test_it_may_come_again_as_a_new_one(quarantine: Any, of: Of, restarts: bool)
     told.lose("a")
     told.forget("a")
     said = told.restart() if restarts else told.wait(600)
-    assert (of("acts", said), told.case("a").gone) == ([], True)
+    assert (of("acts", said), told.case("a").left) == ([], True)
     told.add("a", fit=False)
-    assert (told.state("a"), told.case("a").gone) == (ServiceState.ACCEPTING, False)
-    assert (told.case("a").hold, told.case("a").taken_out) == (None, ())
+    assert (told.state("a"), told.case("a").left) == (ServiceState.ACCEPTING, False)
+    assert (told.case("a").hold, told.case("a").cordoned_at) == (None, ())
     assert of("acts", told.absolve("a")) == [("a", ServiceState.IN_SERVICE, ())]

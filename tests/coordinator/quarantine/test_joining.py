@@ -50,12 +50,12 @@ def test_no_more_new_nodes_are_kept_out_than_may_be_away(quarantine: Any) -> Non
     told = quarantine(10, keep_new_out=True, budget=BudgetSettings(share="30%", domain_share="100%", per_minute=6000))
     told.accuse("a", "nvml.gone")
     told.add("n1", "n2", "n3", fit=False)
-    assert [told.case(name).kept_out for name in ("n1", "n2", "n3")] == [True, True, False]
+    assert [told.case(name).kept_out_as_new for name in ("n1", "n2", "n3")] == [True, True, False]
     told.restart()
     told.absolve("n1")
     told.answer("n1", Effect.DONE)
     told.add("n4", fit=False)
-    assert told.case("n4").kept_out
+    assert told.case("n4").kept_out_as_new
 
 
 def test_a_new_node_that_stays_new_says_why(quarantine: Any) -> None:
@@ -101,7 +101,7 @@ def test_a_new_node_that_its_own_test_makes_unfit_is_tested_again(quarantine: An
     told.add("n")
     told.tell(EvidenceChanged(node="n", findings=(), is_fit=False))
     told.end_test("n", verdict)
-    while told.case("n").trial.test is not None:
+    while told.case("n").probation.test is not None:
         told.end_test("n", Verdict.PASS)
     assert told.state("n") is ACCEPTING
     assert of("tests", told.wait(60)) == ["memory"]
@@ -162,7 +162,7 @@ def test_what_is_silent_and_not_listed_has_left(quarantine: Any, order: str) -> 
     else:
         told.tell(NodeNotListed(actor="k8s", node="a"))
         told.lose("a")
-    assert told.case("a").gone
+    assert told.case("a").left
     assert told.reconciler.fleet_view().nodes == 2
     assert told.reconciler.fleet_view().away == 0
 
@@ -184,14 +184,14 @@ def test_what_another_scheduler_still_lists_has_not_left(quarantine: Any) -> Non
     told.survey("a", Mark.NONE)
     told.survey("a", Mark.NONE, "slurm")
     leave(told, "a")
-    assert not told.case("a").gone
+    assert not told.case("a").left
 
 
 def test_what_no_scheduler_ever_listed_is_only_lost(quarantine: Any) -> None:
     """Where there is no scheduler, nobody can say that it has left."""
     told = quarantine(3)
     leave(told, "a")
-    assert not told.case("a").gone
+    assert not told.case("a").left
 
 
 def test_what_comes_again_is_new(quarantine: Any) -> None:
@@ -205,7 +205,7 @@ def test_what_comes_again_is_new(quarantine: Any) -> None:
     told.restart()
     told.hear("a")
     case = told.case("a")
-    assert (case.state, case.hold is not None, len(case.taken_out)) == (ACCEPTING, True, 1)
+    assert (case.state, case.hold is not None, len(case.cordoned_at)) == (ACCEPTING, True, 1)
     told.release("a")
     told.absolve("a")
     assert told.state("a") is IN_SERVICE
@@ -228,7 +228,7 @@ def test_what_left_while_it_was_out_comes_again_to_prove_itself(quarantine: Any,
     told.end_test("a", Verdict.PASS)
     assert told.state("a") is PROBATION
     told.end_test("a", Verdict.PASS)
-    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 1)
+    assert (told.state("a"), len(told.case("a").cordoned_at)) == (IN_SERVICE, 1)
 
 
 def test_what_left_while_it_was_out_waits_as_long_as_it_had_to(quarantine: Any) -> None:
@@ -279,7 +279,7 @@ def test_a_survey_that_comes_before_the_node_is_heard_of(quarantine: Any) -> Non
     told.survey("a", Mark.NONE)
     leave(told, "a")
     told.survey("a", Mark.NONE, opted_out=True)
-    assert told.case("a").gone
+    assert told.case("a").left
     told.hear("a")
     assert told.case("a").left_alone_because == "Opted out in k8s"
 

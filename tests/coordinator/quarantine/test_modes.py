@@ -71,7 +71,7 @@ def test_a_dry_run_counts_no_more_when_it_is_over(quarantine: Any, of: Of) -> No
     said = told.wait(1)
     assert of("acts", said) == [("a", CORDONED, ()), ("b", ServiceState.HELD, ())]
     assert not told.transition("a").dry_run
-    assert len(told.case("a").taken_out) == 1
+    assert len(told.case("a").cordoned_at) == 1
 
 
 @pytest.mark.parametrize("mode", ["enforce", "observe"])
@@ -87,9 +87,9 @@ def test_drains_of_a_dry_run_that_ended_in_service_count_no_more_either(quaranti
             told.end_test("a", Verdict.PASS)
         if before == "enforce":
             told.answer("a", Effect.DONE)
-    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 2)
+    assert (told.state("a"), len(told.case("a").cordoned_at)) == (IN_SERVICE, 2)
     told.restart(mode=mode)
-    assert (told.state("a"), len(told.case("a").taken_out)) == (IN_SERVICE, 1)
+    assert (told.state("a"), len(told.case("a").cordoned_at)) == (IN_SERVICE, 1)
 
 
 @pytest.mark.parametrize("is_surveyed", [True, False])
@@ -237,10 +237,10 @@ def test_nothing_is_pretended_any_more_after_a_dry_run(quarantine: Any) -> None:
     told.add("n")
     told.absolve("a")
     told.end_test("a", Verdict.FAIL)
-    assert len(told.case("a").taken_out) == 1
+    assert len(told.case("a").cordoned_at) == 1
     told.restart(mode="enforce")
     assert [told.case(node).dry_run for node in "abn"] == [False] * 3
-    assert (told.state("a"), told.state("n"), len(told.case("a").taken_out)) == (CORDONED, IN_SERVICE, 1)
+    assert (told.state("a"), told.state("n"), len(told.case("a").cordoned_at)) == (CORDONED, IN_SERVICE, 1)
 
 
 def test_observe_mode_keeps_no_node_waiting_for_room(quarantine: Any) -> None:

@@ -42,10 +42,10 @@ def test_another_node_under_a_known_name_is_accepted_first(accepted: Any, of: Of
     register(accepted, "n", "second")
     assert of("notes", accepted.said)[-1] == "k8s has another machine under this name, which is not accepted yet"
     register(accepted, "n", "second")
-    assert (accepted.case("n").gone, of("acts", accepted.said)) == (True, [])
+    assert (accepted.case("n").left, of("acts", accepted.said)) == (True, [])
     accepted.hear("n")
     register(accepted, "n", "second")
-    assert (accepted.case("n").gone, accepted.state("n"), of("acts", accepted.said)) == (False, ACCEPTING, [])
+    assert (accepted.case("n").left, accepted.state("n"), of("acts", accepted.said)) == (False, ACCEPTING, [])
     assert of("acts", accepted.absolve("n")) == [("n", IN_SERVICE, ())]
 
 
@@ -83,20 +83,20 @@ def test_a_node_that_has_left_is_not_uncordoned_any_more(quarantine: Any, of: Of
     told.wait(1000)
     register(told, "n", "second")
     told.wait(1000)
-    assert (told.case("n").gone, of("acts", told.said)) == (True, [])
+    assert (told.case("n").left, of("acts", told.said)) == (True, [])
 
 
 def test_a_survey_from_before_the_node_was_uncordoned_changes_nothing(accepted: Any, of: Of) -> None:
     """It was made a moment too early; the actor is told again, which does no harm."""
     accepted.said.clear()
     register(accepted, "n", "first")
-    assert (accepted.case("n").gone, of("acts", accepted.said)) == (False, [("n", IN_SERVICE, ("k8s",))])
+    assert (accepted.case("n").left, of("acts", accepted.said)) == (False, [("n", IN_SERVICE, ("k8s",))])
 
 
 def test_a_node_that_is_registered_again_and_kept_out_by_nobody_goes_on(accepted: Any) -> None:
     """Nobody wants it to be accepted again."""
     register(accepted, "n", "second", mark=Mark.NONE)
-    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+    assert (accepted.case("n").left, accepted.state("n")) == (False, IN_SERVICE)
 
 
 def test_a_node_that_comes_under_the_name_of_one_that_is_held_stays_out(accepted: Any, of: Of) -> None:
@@ -114,7 +114,7 @@ def test_a_node_that_comes_under_the_name_of_one_that_is_held_stays_out(accepted
 def test_a_node_that_has_opted_out_stays_as_it_is(accepted: Any) -> None:
     """Also when another one comes under its name: it would not be uncordoned again."""
     register(accepted, "n", "second", opted_out=True)
-    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+    assert (accepted.case("n").left, accepted.state("n")) == (False, IN_SERVICE)
 
 
 def test_another_node_under_the_name_of_one_that_is_out_stays_out(accepted: Any, of: Of) -> None:
@@ -123,7 +123,7 @@ def test_another_node_under_the_name_of_one_that_is_out_stays_out(accepted: Any,
     accepted.answer("n", Effect.DONE)
     accepted.said.clear()
     register(accepted, "n", "second", incomplete=True)
-    assert (accepted.case("n").gone, accepted.state("n")) == (False, CORDONED)
+    assert (accepted.case("n").left, accepted.state("n")) == (False, CORDONED)
     assert of("acts", accepted.said) == [("n", CORDONED, ("k8s",))]
 
 
@@ -132,20 +132,20 @@ def test_who_comes_under_a_name_that_had_opted_out_is_accepted_first(accepted: A
     register(accepted, "n", "second", opted_out=True)
     accepted.said.clear()
     register(accepted, "n", "second")
-    assert (accepted.case("n").gone, of("acts", accepted.said)) == (True, [])
+    assert (accepted.case("n").left, of("acts", accepted.said)) == (True, [])
 
 
 def test_who_comes_again_is_not_thrown_out_by_its_first_survey(accepted: Any, of: Of) -> None:
     """Its agent was heard before that. Nor is it when it was uncordoned meanwhile, and the survey is a moment older."""
     accepted.lose("n")
     accepted.tell(NodeNotListed(actor="k8s", node="n"))
-    assert accepted.case("n").gone
+    assert accepted.case("n").left
     accepted.hear("n")
     accepted.absolve("n")
     accepted.answer("n", Effect.DONE)
     accepted.said.clear()
     register(accepted, "n", "second")
-    assert (accepted.case("n").gone, accepted.state("n")) == (False, IN_SERVICE)
+    assert (accepted.case("n").left, accepted.state("n")) == (False, IN_SERVICE)
     assert of("acts", accepted.said) == [("n", IN_SERVICE, ("k8s",))]
 
 
@@ -158,7 +158,7 @@ def test_nobody_is_released_under_the_name_of_one_that_has_left(accepted: Any, u
     accepted.lose("n")
     accepted.tell(NodeNotListed(actor="k8s", node="n"))
     accepted.release("n", untested=untested)
-    assert (accepted.case("n").gone, accepted.case("n").hold, accepted.state("n")) == (True, None, CORDONED)
+    assert (accepted.case("n").left, accepted.case("n").hold, accepted.state("n")) == (True, None, CORDONED)
     with pytest.raises(Refused, match="n has left the fleet"):
         accepted.release("n", untested=untested)
 
@@ -176,7 +176,7 @@ def test_a_drained_and_forgotten_node_is_uncordoned_when_it_comes_again(accepted
     accepted.restart(mode="enforce")
     accepted.wait(1)
     for _ in range(2):
-        if accepted.case("n").trial is not None:
+        if accepted.case("n").probation is not None:
             accepted.end_test("n", Verdict.PASS)
     assert of("acts", accepted.said)[-1] == ("n", IN_SERVICE, ())
 
@@ -190,6 +190,6 @@ def test_another_node_that_comes_while_one_is_tested_has_passed_nothing(quaranti
     told.release("a")
     for _ in range(2):
         told.end_test("a", Verdict.PASS)
-    assert told.case("a").trial.passed == 1
+    assert told.case("a").probation.passed == 1
     register(told, "a", "second")
-    assert (told.state("a"), told.case("a").trial.passed) == (ServiceState.PROBATION, 0)
+    assert (told.state("a"), told.case("a").probation.passed) == (ServiceState.PROBATION, 0)

@@ -80,19 +80,19 @@ def test_what_fails_stays_out(tried: Any) -> None:
     told.end_test("a", Verdict.FAIL)
     assert told.state("a") is CORDONED
     assert told.transition("a").reason == "failed memory"
-    assert len(told.case("a").taken_out) == 2
+    assert len(told.case("a").cordoned_at) == 2
 
 
 def test_evidence_keeps_it_out_although_it_passes(tried: Any, of: Of) -> None:
     """It is tested ever more rarely, until nothing stands against it any more."""
     told = tried("memory", passes=1, pause_s=60)
     passes(told, 3)
-    assert (told.state("a"), told.case("a").trial.trouble) == (PROBATION, "")
+    assert (told.state("a"), told.case("a").probation.trouble) == (PROBATION, "")
     for pause_s in (60, 60, 120, 240):
         assert of("tests", told.wait(pause_s - 1)) == []
         told.wait(1)
         passes(told, 3)
-    assert told.case("a").trial.trouble == "all tests passed, but not all faults have cleared"
+    assert told.case("a").probation.trouble == "all tests passed, but not all faults have cleared"
     told.absolve("a")
     assert told.state("a") is IN_SERVICE
 
@@ -104,7 +104,7 @@ def test_what_a_wanted_test_does_not_say_counts_for_nothing(tried: Any, of: Of, 
     told.absolve("a")
     for pause_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
         told.end_test("a", verdict)
-        assert told.case("a").trial.trouble == f"memory reported {verdict}"
+        assert told.case("a").probation.trouble == f"memory reported {verdict}"
         assert of("tests", told.wait(pause_s - 1)) == []
         assert of("tests", told.wait(1)) == ["memory"]
     passes(told, 3)
@@ -140,7 +140,7 @@ def test_a_test_that_says_nothing_is_asked_for_again(tried: Any, of: Of) -> None
     told.survey("a", Mark.OURS)
     assert of("tests", told.wait(899)) == []
     told.wait(1)
-    assert told.case("a").trial.trouble == "the last test did not report"
+    assert told.case("a").probation.trouble == "the last test did not report"
     assert of("tests", told.wait(60)) == ["memory"]
 
 
@@ -159,7 +159,7 @@ def test_an_interrupted_round_begins_again(tried: Any, of: Of, interrupts: str) 
     told = tried("memory", passes=1, pause_s=60)
     told.absolve("a")
     passes(told, 2)
-    old = told.case("a").trial.test
+    old = told.case("a").probation.test
     if interrupts == "it is lost":
         told.lose("a")
         told.hear("a")
@@ -329,6 +329,6 @@ def test_who_fails_its_tests_again_and_again_waits_for_a_person(quarantine: Any,
         told.absolve("a")
         if told.state("a") is PROBATION:
             told.end_test("a", Verdict.FAIL)
-    assert (told.state("a"), len(told.case("a").taken_out)) == (CORDONED, 4)
+    assert (told.state("a"), len(told.case("a").cordoned_at)) == (CORDONED, 4)
     told.wait(0)
     assert len(of("alarms", told.said)) == 1

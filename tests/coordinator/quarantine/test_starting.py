@@ -86,7 +86,7 @@ def test_then_only_evidence_that_is_fresh_counts(started: Any) -> None:
     told.hear("b")
     told.wait(CATCH_UP_S)
     assert told.state("a") is IN_SERVICE
-    assert told.case("a").demand.unproven == ("gemm",)
+    assert told.case("a").requirement.unproven == ("gemm",)
 
 
 def test_when_nobody_is_heard_nobody_is_cordoned(started: Any, of: Of) -> None:

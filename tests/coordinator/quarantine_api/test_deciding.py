@@ -18,7 +18,7 @@ async def test_a_held_node_is_left_alone_until_it_is_released(api):
     assert (held["hold"]["by"], held["hold"]["reason"]) == ("ann@ops", "swapping a fan")
     await api.report("n1", "nvml.device_lost")
     (listed,) = (await api.get(ROOT))["items"]
-    assert (listed["node"], listed["state"], listed["demand"]["row"]) == ("n1", "IN_SERVICE", "gpu-lost")
+    assert (listed["node"], listed["state"], listed["requirement"]["row"]) == ("n1", "IN_SERVICE", "gpu-lost")
     released = await api.post("/api/v1/nodes/n1/release", **WORD)
     assert released["hold"] is None
     await api.until_out("n1")
@@ -29,7 +29,7 @@ async def test_a_node_can_be_released_untested(api):
     await api.report("n1", "nvml.device_lost")
     await api.until_out("n1")
     back = await api.post("/api/v1/nodes/n1/release", **WORD, untested=True)
-    assert (back["state"], back["demand"]) == ("IN_SERVICE", None)
+    assert (back["state"], back["requirement"]) == ("IN_SERVICE", None)
     (latest, *_) = (await api.get(f"{ROOT}/history"))["items"]
     assert (latest["transition"]["after"], latest["transition"]["by"]) == ("IN_SERVICE", "ann@ops")
 

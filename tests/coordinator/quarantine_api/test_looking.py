@@ -37,14 +37,14 @@ async def test_a_fleet_that_is_well_is_not_listed(api):
     view = budget["quarantine"]
     assert (view["mode"], view["nodes"], view["away"], view["limit"]) == ("enforce", 4, 0, 2)
     case = await api.get("/api/v1/nodes/n1/case")
-    assert (case["state"], case["place"], case["demand"]) == ("IN_SERVICE", "r1", None)
+    assert (case["state"], case["domain"], case["requirement"]) == ("IN_SERVICE", "r1", None)
 
 
 async def test_a_bad_node_is_listed_with_the_reason_and_what_was_done(api):
     """In the list, in its case, in the budget, in the history and in its story."""
     await api.report("n2", "nvml.device_lost")
     (listed,) = await api.until_out("n2")
-    assert (listed["demand"]["row"], listed["demand"]["codes"]) == ("gpu-lost", ["nvml.device_lost"])
+    assert (listed["requirement"]["row"], listed["requirement"]["codes"]) == ("gpu-lost", ["nvml.device_lost"])
     assert (listed["outcomes"]["slurm"]["effect"], listed["outcomes"]["slurm"]["detail"]) == ("DONE", "drained")
     assert await api.get("/api/v1/nodes/n2/case") == listed
     view = (await api.get(f"{ROOT}/budget"))["quarantine"]
@@ -129,7 +129,8 @@ async def test_a_node_that_is_out_says_when_it_may_come_back(api):
     await api.report("n1", "nvml.device_lost")
     (listed,) = await api.until_out("n1")
     assert (listed["rounds"], listed["needs_person"]) == (2, "")
-    assert datetime.fromisoformat(listed["back_at"]) - datetime.fromisoformat(listed["since"]) == timedelta(minutes=10)
+    since, retest_at = (datetime.fromisoformat(listed[name]) for name in ("since", "retest_at"))
+    assert retest_at - since == timedelta(minutes=10)
 
 
 async def test_a_silent_node_is_listed(api):
@@ -148,7 +149,7 @@ async def test_the_event_stream_tells_of_cases(api):
         held = await next_case(cases, lambda case: case["hold"])
         assert held == await api.get("/api/v1/nodes/n1/case")
         await api.report("n2", "nvml.device_lost")
-        accused = await next_case(cases, lambda case: case["demand"])
+        accused = await next_case(cases, lambda case: case["requirement"])
         assert (accused["node"], accused["state"], accused["outcomes"]) == ("n2", "CORDONED", {})
         done = await next_case(cases, lambda case: case["state"] == "CORDONED" and case["outcomes"])
         assert done == await api.get("/api/v1/nodes/n2/case")

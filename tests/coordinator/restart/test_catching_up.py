@@ -86,7 +86,7 @@ async def test_a_node_that_still_delivers_waits_longer(stale):
         assert acts(await stale.feed(beat("n1", outbox=9_000), *late(behind_s), Ticked())) == []
         assert "have not all arrived" in stale.fleet.case("n1").held_because
     assert acts(await stale.feed(*reports(stale, "n1", 1_400.0, 1_300.0, 0.0), Ticked())) == []
-    assert (stale.state("n1"), stale.fleet.case("n1").demand) == ("IN_SERVICE", None)
+    assert (stale.state("n1"), stale.fleet.case("n1").requirement) == ("IN_SERVICE", None)
 
 
 async def test_a_node_that_does_not_come_nearer_to_now_waits_no_longer(stale):

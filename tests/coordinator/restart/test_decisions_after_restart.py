@@ -96,7 +96,7 @@ async def test_a_restart_is_no_return(lives):
         await lives.begin()
         await lives.feed(presence("n1"), Ticked())
     assert lives.state("n1") is ServiceState.CORDONED
-    assert lives.fleet.case("n1").may_return is None
+    assert lives.fleet.case("n1").retest_because is None
 
 
 async def test_a_clock_that_went_back_hides_no_transition(lives):

@@ -34,7 +34,7 @@ async def leave(lives, node):
     """A node falls silent, and its scheduler has it no more."""
     await list_nodes(lives, node)
     await lives.feed(presence(node, online=False), NodeNotListed(actor="kubernetes", node=node))
-    assert lives.fleet.case(node).gone
+    assert lives.fleet.case(node).left
 
 
 async def pass_days(lives, days):
@@ -103,7 +103,7 @@ async def test_what_must_be_remembered_is_remembered_for_longer(lives, why):
     await pass_days(lives, 99)
     await thin(lives)
     case = lives.fleet.case("n4")
-    assert case.hold or case.taken_out
+    assert case.hold or case.cordoned_at
     await pass_days(lives, 2)
     await thin(lives)
     assert lives.fleet.case("n4") is None

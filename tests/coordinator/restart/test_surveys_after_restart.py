@@ -73,9 +73,9 @@ async def test_who_has_left_in_between_has_left(lives):
     await lives.feed(presence("n4", online=False))
     await lives.begin()
     await take_surveys(lives, kubernetes=RuntimeError("down"))
-    assert not lives.fleet.case("n4").gone
+    assert not lives.fleet.case("n4").left
     await take_surveys(lives, kubernetes=survey("n1", "n2", "n3"))
-    assert lives.fleet.case("n4").gone
+    assert lives.fleet.case("n4").left
     assert lives.fleet.quarantine_view().nodes == 3
 
 
@@ -85,7 +85,7 @@ async def test_who_has_left_while_it_was_out_comes_back_out(lives):
     await lives.told(await lives.cordon("n4"), kubernetes=Effect.DONE)
     await lives.feed(presence("n4", online=False))
     await take_surveys(lives, kubernetes=survey("n1", "n2", "n3"))
-    assert lives.fleet.case("n4").gone
+    assert lives.fleet.case("n4").left
     await lives.feed(presence("n4"))
     lives.now += 20.0
     await lives.feed(*map(presence, NODES), Ticked())

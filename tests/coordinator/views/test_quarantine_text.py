@@ -42,7 +42,7 @@ from muster_coordinator.views.quarantine_text import budget_text, case_table, de
 
 AT = 1_800_000_000.0
 TIME = instant_text(AT)
-DEMAND = Requirement(
+REQUIRED = Requirement(
     row="slow",
     codes=("gemm.slow", "gemm.spread"),
     cause="gemm.slow",
@@ -62,53 +62,60 @@ def case(state=ServiceState.CORDONED, **known):
 
 
 def scheduled(mark=Mark.NONE, **known):
-    return {"views": {"slurm": SchedulerNode(node="n1", mark=mark, **known)}}
+    return {"observed": {"slurm": SchedulerNode(node="n1", mark=mark, **known)}}
 
 
 @cases(
     ("known", "said"),
     [
-        ({"demand": DEMAND}, [FOUND]),
-        ({"demand": DEMAND, "causes": (SLOW,)}, ["slow GPU 1: too slow; inspect the hardware (policy row slow)"]),
+        ({"requirement": REQUIRED}, [FOUND]),
+        (
+            {"requirement": REQUIRED, "causes": (SLOW,)},
+            ["slow GPU 1: too slow; inspect the hardware (policy row slow)"],
+        ),
         ({"causes": (XID,)}, ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
         (
-            {"demand": DEMAND, "causes": (XID, XID.model_copy(update={"device": 2}))},
+            {"requirement": REQUIRED, "causes": (XID, XID.model_copy(update={"device": 2}))},
             ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
         ),
         (
-            {"prospect": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
+            {"upcoming": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
             [f"nvml.too_hot requires draining from {TIME} on, unless it clears before (policy row heat)"],
         ),
         (
-            {"demand": DEMAND.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
+            {"requirement": REQUIRED.model_copy(update={"unproven": ("gemm",)}), "state": ServiceState.IN_SERVICE},
             [f"{FOUND}; not drained before gemm finds it again"],
         ),
         (
-            {"demand": DEMAND, "state": ServiceState.HELD, "held_because": "Not drained: budget of 2 of 6 reached"},
+            {
+                "requirement": REQUIRED,
+                "state": ServiceState.HELD,
+                "held_because": "Not drained: budget of 2 of 6 reached",
+            },
             [FOUND, "Not drained: budget of 2 of 6 reached"],
         ),
         (
-            {"demand": DEMAND, "state": ServiceState.ACCEPTING, "held_because": "Rate limit: next drain in 7 s"},
+            {"requirement": REQUIRED, "state": ServiceState.ACCEPTING, "held_because": "Rate limit: next drain in 7 s"},
             [FOUND, "Rate limit: next drain in 7 s"],
         ),
-        ({"demand": DEMAND, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Hold by ann: a fan", FOUND]),
+        ({"requirement": REQUIRED, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Hold by ann: a fan", FOUND]),
         (
             {"hold": Hold(by="somebody at slurm", reason="Resumed by hand in slurm; so", at=AT), "state": "IN_SERVICE"},
             ["Resumed by hand in slurm; so"],
         ),
         (
-            {"demand": DEMAND, **scheduled(Mark.FOREIGN, detail="bob: rma")},
+            {"requirement": REQUIRED, **scheduled(Mark.FOREIGN, detail="bob: rma")},
             ["Drained by others in slurm: bob: rma", FOUND],
         ),
-        ({"demand": DEMAND, **scheduled(opted_out=True)}, ["Opted out in slurm", FOUND]),
-        ({"demand": DEMAND, **scheduled(leaving="scale-down")}, [FOUND, "Leaving: scale-down"]),
+        ({"requirement": REQUIRED, **scheduled(opted_out=True)}, ["Opted out in slurm", FOUND]),
+        ({"requirement": REQUIRED, **scheduled(leaving="scale-down")}, [FOUND, "Leaving: scale-down"]),
         (
             {"state": ServiceState.IN_SERVICE, **scheduled(keeps_off="taint x:NoSchedule")},
             ["Others keep work off it (slurm: taint x:NoSchedule)"],
         ),
-        ({"demand": DEMAND, "lost_at": AT}, [FOUND, f"Silent since {TIME}"]),
+        ({"requirement": REQUIRED, "lost_at": AT}, [FOUND, f"Silent since {TIME}"]),
         (
-            {"state": ServiceState.IN_SERVICE, "lost_at": AT, "gone": True},
+            {"state": ServiceState.IN_SERVICE, "lost_at": AT, "left": True},
             [f"Silent since {TIME}", "Left the fleet"],
         ),
         ({"state": ServiceState.IN_SERVICE, "spared": ("Agent silent; so",)}, ["Agent silent; so"]),
@@ -122,44 +129,48 @@ def scheduled(mark=Mark.NONE, **known):
             ["Not accepted: not measured yet: gemm"],
         ),
         (
-            {"state": ServiceState.ACCEPTING, "unfit_because": "not measured yet: gemm", "trial": Probation(begun=AT)},
+            {
+                "state": ServiceState.ACCEPTING,
+                "unfit_because": "not measured yet: gemm",
+                "probation": Probation(begun=AT),
+            },
             ["Not accepted: not measured yet: gemm", "Tests: 0 of 2 rounds passed"],
         ),
         ({"state": ServiceState.IN_SERVICE, "unfit_because": "not measured yet: gemm"}, []),
-        ({"back_at": AT}, [f"Retest after {TIME}: all faults have cleared"]),
+        ({"retest_at": AT}, [f"Retest after {TIME}: all faults have cleared"]),
         (
-            {"back_at": AT, "demand": DEMAND, "may_return": "it was away and is back"},
+            {"retest_at": AT, "requirement": REQUIRED, "retest_because": "it was away and is back"},
             [FOUND, f"Retest after {TIME}: it was away and is back"],
         ),
         (
-            {"back_at": AT, "demand": DEMAND},
+            {"retest_at": AT, "requirement": REQUIRED},
             [FOUND, f"Retest after {TIME} once all faults have cleared"],
         ),
         (
-            {"back_at": AT, "needs_person": "drained 4 times"},
+            {"retest_at": AT, "needs_person": "drained 4 times"},
             ["Stays out until `muster quarantine release n1`: drained 4 times"],
         ),
         ({"state": ServiceState.IN_SERVICE}, []),
         (
-            {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED},
+            {"state": ServiceState.IN_SERVICE, "shut_out_as": ServiceState.CORDONED},
             ["Waiting for all actors to resume the node"],
         ),
         (
             {
                 "state": ServiceState.IN_SERVICE,
-                "closed_as": ServiceState.CORDONED,
+                "shut_out_as": ServiceState.CORDONED,
                 "outcomes": {"slurm": ActorOutcome(effect=Effect.FAILED, detail="down", at=AT, tries=1)},
             },
             ["Waiting for slurm to resume the node"],
         ),
         (
-            {"state": ServiceState.IN_SERVICE, "closed_as": ServiceState.CORDONED, **scheduled(Mark.OURS)},
+            {"state": ServiceState.IN_SERVICE, "shut_out_as": ServiceState.CORDONED, **scheduled(Mark.OURS)},
             ["Waiting for slurm to resume the node"],
         ),
         (
             {
                 "state": ServiceState.IN_SERVICE,
-                "closed_as": ServiceState.CORDONED,
+                "shut_out_as": ServiceState.CORDONED,
                 "outcomes": {
                     "slurm": ActorOutcome(effect=Effect.DONE, detail="resumed", at=AT, tries=1),
                     "k8s": ActorOutcome(effect=Effect.FAILED, detail="down", at=AT, tries=1),
@@ -177,7 +188,7 @@ def test_why(known, said):
 
 
 @cases(
-    ("trial", "said"),
+    ("probation", "said"),
     [
         (Probation(begun=AT), "Tests: 0 of 2 rounds passed"),
         (Probation(begun=AT, waiting=ROUND, test="p1"), "Tests: 0 of 2 rounds passed, gemm runs now, then nvml"),
@@ -190,9 +201,9 @@ def test_why(known, said):
         ),
     ],
 )
-def test_progress_of_the_tests(trial, said):
+def test_progress_of_the_tests(probation, said):
     """Which test is under way, which come then, and what the last round came to."""
-    assert [*why(case(ServiceState.PROBATION, trial=trial))] == [said]
+    assert [*why(case(ServiceState.PROBATION, probation=probation))] == [said]
 
 
 def test_times_have_local_time_beside_them(monkeypatch):
@@ -200,7 +211,7 @@ def test_times_have_local_time_beside_them(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setenv("TZ", "Asia/Tokyo")
         time.tzset()
-        shown = [case_table([case(back_at=AT)]), decision_table([Asked(id="r1", at=AT, request=UNFROZEN)])]
+        shown = [case_table([case(retest_at=AT)]), decision_table([Asked(id="r1", at=AT, request=UNFROZEN)])]
     time.tzset()
     assert [text.count("2027-01-15T08:00:00Z (17:00 JST)") for text in shown] == [2, 1]
 
@@ -208,7 +219,7 @@ def test_times_have_local_time_beside_them(monkeypatch):
 def test_a_dry_run_says_so_wherever_a_state_stands():
     """In cases and in transitions, with what the actors would have done."""
     would = ActorOutcome(effect=Effect.WOULD, detail="would drain n1", at=AT, tries=1)
-    shown = case_table([case(dry_run=True, demand=DEMAND, outcomes={"slurm": would})]).splitlines()
+    shown = case_table([case(dry_run=True, requirement=REQUIRED, outcomes={"slurm": would})]).splitlines()
     assert "CORDONED (dry run)" in shown[1]
     node = NodeView(
         name="n1",

@@ -153,13 +153,14 @@ async def test_metrics_count_nodes_runs_and_refusals(fleet):
 
 
 async def test_metrics_count_what_comparing_found(compared):
-    """By code; fleet findings and thinned runs as well."""
+    """By code; fleet findings and summarised runs as well."""
     text = await compared.get("/metrics")
     for line in (
         'muster_compared{code="baseline.outlier"} 1.0',
         'muster_compared{code="baseline.fingerprint"} 0.0',
         "muster_baselines 1.0",
         "muster_fleet_findings 0.0",
+        "muster_runs_summarised_total 0.0",
         "muster_runs_thinned_total 0.0",
     ):
         assert line in text.splitlines()

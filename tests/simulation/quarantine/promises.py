@@ -23,7 +23,7 @@ FINDINGS_NEEDED = {"gemm.slow": 2, "nvml.gone": 1, "collective.slow": 1}
 def is_away(case: CaseView, entry: Entry) -> bool:
     """Whether a node gives no capacity, by our decision, by a mark of ours that is still there, or by anybody's."""
     is_out = case.state in (ServiceState.CORDONED, ServiceState.PROBATION) or entry.is_closed_by_us
-    return is_out or case.lost_at is not None or any(view.mark is Mark.FOREIGN for view in case.views.values())
+    return is_out or case.lost_at is not None or any(seen.mark is Mark.FOREIGN for seen in case.observed.values())
 
 
 class Promises:
@@ -80,10 +80,10 @@ class Promises:
         """We never take a node out when too many are away already, as a whole or in its failure domain."""
         budget = Limits(self._world.settings.limits)
         cases = self._world.cases.values()
-        members = [case for case in cases if not case.gone and case.state is not ServiceState.ACCEPTING]
+        members = [case for case in cases if not case.left and case.state is not ServiceState.ACCEPTING]
         away = [case for case in members if is_away(case, self._world.entries[case.node])]
         assert len(away) <= budget.limit(len(members)) < len(members)
-        of_place, away_of_place = Counter(it.place for it in members), Counter(it.place for it in away)
+        of_place, away_of_place = Counter(it.domain for it in members), Counter(it.domain for it in away)
         for place in {self._world.reconciler.records[transition.node].evidence.domain for transition in taken_out}:
             assert away_of_place[place] <= budget.domain_limit(of_place[place])
 

@@ -186,7 +186,7 @@ def assert_all_is_as_it_should_be(world: Any) -> None:
     """Schedulers have what was decided, what is bad is out or visibly waits, and what is good works or is held."""
     for name, case in world.cases.items():
         seen = world.entries[name].seen(name)
-        is_out = case.state in OUT_OF_SERVICE and (case.state is not ServiceState.ACCEPTING or case.kept_out)
+        is_out = case.state in OUT_OF_SERVICE and (case.state is not ServiceState.ACCEPTING or case.kept_out_as_new)
         if not seen.opted_out and seen.mark is not Mark.FOREIGN:
             assert case.hold or is_out == (seen.mark is Mark.OURS), (name, case.state, seen)
         if case.left_alone_because is None:
@@ -196,10 +196,10 @@ def assert_all_is_as_it_should_be(world: Any) -> None:
 def assert_is_in_the_right_place(world: Any, case: Any) -> None:
     node = world.nodes[case.node]
     if node.is_bad and node.evidence.findings:
-        waits = case.held_because or (case.demand is None or not case.demand.is_proven)
+        waits = case.held_because or (case.requirement is None or not case.requirement.is_proven)
         assert case.state in OUT_OF_SERVICE or waits, case
     elif not node.evidence.findings:
-        waits_for_a_person = needs_person(case.taken_out, world.settings.returning)
+        waits_for_a_person = needs_person(case.cordoned_at, world.settings.returning)
         assert case.state is ServiceState.IN_SERVICE or waits_for_a_person, case
 
 

@@ -247,7 +247,7 @@ class Fleet:
 
     def view(self, node: str) -> dict[str, Any]:
         """How the cluster had the node at the last survey, once there was one."""
-        return wait_for(lambda: self.case(node)["views"].get("kubernetes"), f"a survey with {node}")
+        return wait_for(lambda: self.case(node)["observed"].get("kubernetes"), f"a survey with {node}")
 
     def unheard(self) -> list[str]:
         """Who is kept out and has no agent, as far as the coordinator knows."""

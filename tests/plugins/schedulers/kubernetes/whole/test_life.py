@@ -101,8 +101,8 @@ def test_a_node_that_leaves_is_no_failure(fleet, cluster, eventually):
     fleet.stop_agent("leaver")
     eventually(lambda: fleet.case("leaver")["lost_at"], "the coordinator to miss it")
     cluster.kubectl("delete", "leaver")
-    eventually(lambda: fleet.case("leaver")["gone"], "it to have left")
-    assert (fleet.case("leaver")["charges"], cluster.patches("leaver")) == ([], before)
+    eventually(lambda: fleet.case("leaver")["left"], "it to have left")
+    assert (fleet.case("leaver")["findings"], cluster.patches("leaver")) == ([], before)
     assert fleet.story("leaver", "service") == ["ACCEPTING to IN_SERVICE: all checks reported, and it is healthy"]
     told = ["Silent, and no scheduler lists it any more"]  # what has been decided is stored a moment later
     eventually(lambda: fleet.story("leaver", "left") == told, "the story to say so")

@@ -15,8 +15,8 @@ def test_a_node_that_an_operator_uncordons_stays_in_service(fleet, cluster, must
     logged = fleet.coordinator.logged("resumed_by_hand")
     assert (logged["level"], logged["node"], logged["text"]) == ("warning", "pardoned", said)
     fleet.becomes("IN_SERVICE", "pardoned")
-    found_at = fleet.case("pardoned")["charges"][0]["seen"]
-    eventually(lambda: fleet.case("pardoned")["charges"][0]["seen"] > found_at, "the fault to be found again")
+    found_at = fleet.case("pardoned")["findings"][0]["seen"]
+    eventually(lambda: fleet.case("pardoned")["findings"][0]["seen"] > found_at, "the fault to be found again")
     node = cluster.node("pardoned")
     assert (fleet.case("pardoned")["state"], node.cordoned, node.taints, node.mark) == ("IN_SERVICE", False, [], None)
 
@@ -47,7 +47,7 @@ def test_what_is_theirs_is_left_alone(fleet, cluster, alone, eventually, ecc):
     for node in alone:
         fleet.start_agent(node)
     for node in alone:
-        eventually(lambda node=node: not fleet.case(node)["demand"], f"{node} to be healthy again")
+        eventually(lambda node=node: not fleet.case(node)["requirement"], f"{node} to be healthy again")
         assert (fleet.case(node)["state"], cluster.patches(node)) == ("IN_SERVICE", [])
         assert cluster.node(node).is_untouched
     assert (cluster.node("theirs").cordoned, cluster.node("opted-out").cordoned) == (True, False)
@@ -58,7 +58,7 @@ def test_what_is_theirs_is_left_alone(fleet, cluster, alone, eventually, ecc):
 
 
 def is_proven(case):
-    return case["demand"] is not None and not case["demand"]["unproven"]
+    return case["requirement"] is not None and not case["requirement"]["unproven"]
 
 
 def test_a_taint_of_others_uses_the_budget(fleet, cluster, eventually):

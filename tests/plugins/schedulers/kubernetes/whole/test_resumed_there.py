@@ -24,7 +24,7 @@ def test_a_released_node_is_tested_and_returns(there, cluster, muster, eventuall
     eventually(lambda: there.case("mended")["hold"], "the hold")
     assert there.case("mended")["state"] == "CORDONED"
     there.start_agent("mended")
-    eventually(lambda: not there.case("mended")["demand"], "the fault to clear")
+    eventually(lambda: not there.case("mended")["requirement"], "the fault to clear")
 
     released = muster("quarantine", "release", "mended", "--reason", "new GPU", "--url", there.url)
     assert released.returncode == 0, released.stderr
