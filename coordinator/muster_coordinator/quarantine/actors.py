@@ -1,31 +1,31 @@
-"""How schedulers have a node, and what actors are told: new transitions, retries, and corrections after a survey.
+"""How schedulers have a node, and for what actors are called: new transitions, retries, and corrections after a survey.
 
 A scheduler is compared with the decision only after a survey, every `resync_s`: only then is the observed state newer
 than the last call of the actor. Only the latest transition of a node is retried.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from muster.model import ServiceState
 from muster.transition import OUT_OF_SERVICE, Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.model.quarantine import OUT, RESUMED_BY_HAND, Hold, QuarantineRecord
-from muster_coordinator.model.quarantine_events import NodeSurveyed
+from muster_coordinator.model.quarantine_events import LogResumedByHand, NodeSurveyed
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine.desired import Rules
+from muster_coordinator.quarantine.change import Change, note
+from muster_coordinator.quarantine.desired import Rules, StateStep
 
 
 class Difference(StrEnum):
     """How the state at a scheduler differs from the decision.
 
     RESUMED_BY_HAND: a person resumed the node after this decision. MISSING: our mark is missing, in part or altogether,
-    or stands although the node is in service. UNTOLD: the actor was never called in enforce mode, as a dry run led to
-    this state.
+    or stands although the node is in service. NEVER_CALLED: the actor was never called in enforce mode, as a dry run
+    led to this state.
     """
 
     RESUMED_BY_HAND = "RESUMED_BY_HAND"
     MISSING = "MISSING"
-    UNTOLD = "UNTOLD"
+    NEVER_CALLED = "NEVER_CALLED"
 
 
 def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) -> Difference | None:
@@ -34,11 +34,11 @@ def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) 
     While muster leaves a node alone, its mark is not set again. It is removed even then, unless the node opted out.
     """
     seen, is_out = record.actors.observed[actor], record.state in OUT_OF_SERVICE
-    is_ours_to_say = record.left_alone_because is None if is_out else not seen.opted_out
-    differs = _differs(seen, is_out=is_out) and is_ours_to_say
+    may_correct = record.left_alone_because is None if is_out else not seen.opted_out
+    differs = _differs(seen, is_out=is_out) and may_correct
     if latest is None or latest.transition.dry_run:
         is_decided = record.state is not ServiceState.ACCEPTING or record.decision.kept_out_as_new
-        return Difference.UNTOLD if differs and is_decided else None
+        return Difference.NEVER_CALLED if differs and is_decided else None
     if not _is_settled(latest, actor):
         return None
     if is_out and seen.mark is Mark.UNDONE:
@@ -80,44 +80,67 @@ def concerns_mode(record: QuarantineRecord, latest: TransitionRecord | None, rul
     return reaches_actors(record, latest.transition, rules)
 
 
-class Surveyed(NamedTuple):
-    """A record after a survey, and the entries of the node's story: kind and text."""
-
-    record: QuarantineRecord
-    notes: tuple[tuple[str, str], ...] = ()
-
-
-def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Surveyed:
+def after_survey(record: QuarantineRecord, event: NodeSurveyed) -> Change:
     """The record after an actor showed how its scheduler has the node.
 
     If another machine was registered under the name of a node that is not out, the old node left. A node that is out
     and was registered again may be another machine, so its passed rounds no longer count.
     """
-    before = record.actors.observed.get(event.actor)
-    notes: list[tuple[str, str]] = []
-    if (news := _news(before, event)) is not None:
-        notes.append(("scheduler", news))
-    is_other = _is_other_machine(record, before, event.node)
-    is_swapped = before is not None and before.registration not in (None, event.node.registration)
-    record = record.with_actor_status(observed={**record.actors.observed, event.actor: event.node}, was_listed=True)
-    if is_other:
-        notes.append(("left", f"{event.actor} has another machine under this name, which is not accepted yet"))
-        record = as_left(record)
-    elif is_swapped and record.state in OUT:
-        record = record.with_decision(probation=None)
-    return Surveyed(record, tuple(notes))
+    before, seen, actor = record.actors.observed.get(event.actor), event.node, event.actor
+    news = _news(before, event)
+    notes = () if news is None else (note(record, "scheduler", news),)
+    is_anew = before is None or before.registration != seen.registration
+    surveyed = record.with_actor_status(observed={**record.actors.observed, actor: seen}, was_listed=True)
+    if record.state in OUT:
+        was_registered = before is not None and before.registration is not None
+        return Change(surveyed.with_decision(probation=None) if is_anew and was_registered else surveyed, notes)
+    is_known = record.actors.was_listed and not record.evidence.has_left
+    if is_known and _is_other_machine(before, seen, is_anew=is_anew):
+        text = f"{actor} has another machine under this name, which is not accepted yet"
+        return Change(as_left(surveyed), (*notes, note(record, "left", text)))
+    return Change(surveyed, notes)
 
 
-def _is_other_machine(record: QuarantineRecord, before: SchedulerNode | None, seen: SchedulerNode) -> bool:
-    """Whether a node that is not out was registered again, and is kept out until it is accepted.
+def _is_other_machine(before: SchedulerNode | None, seen: SchedulerNode, *, is_anew: bool) -> bool:
+    """Whether a known node that is not out is kept out as a new one.
 
     A node that opted out is not taken for another machine until it opts in again.
     """
-    if not record.actors.was_listed or record.state in OUT or record.evidence.has_left:
-        return False
     had_opted_out_as_new = before is not None and before.is_new and before.opted_out
-    is_same = before is not None and before.registration == seen.registration and not had_opted_out_as_new
-    return seen.is_new and not seen.opted_out and not is_same
+    return seen.is_new and not seen.opted_out and (is_anew or had_opted_out_as_new)
+
+
+def correct(record: QuarantineRecord, latest: TransitionRecord | None, actor: str, rules: Rules, now: float) -> Change:
+    """Corrects a scheduler that differs from the decision, unless a person made the difference.
+
+    An actor that answers a survey can be retried at once.
+    """
+    corrects = rules.enforces and not record.evidence.has_left
+    match diff(record, latest, actor) if corrects else None:
+        case Difference.RESUMED_BY_HAND:
+            return _respect_resume(record, actor, rules, now)
+        case Difference.MISSING:
+            drift = note(record, "drift", f"{actor.capitalize()} state differs from the decision; reapplying")
+            return Change(record, (drift,), retried=(actor,))
+        case Difference.NEVER_CALLED:
+            reason = f"{actor} was not called for this decision yet"
+            return Change(record, transition_from=record.state, reason=reason)
+        case None:
+            is_waiting = latest is not None and latest.may_try(actor, now)
+            return Change(record, retried=(actor,) if is_waiting and concerns_mode(record, latest, rules) else ())
+
+
+def _respect_resume(record: QuarantineRecord, actor: str, rules: Rules, now: float) -> Change:
+    """Holds a node that a person resumed at one scheduler, and resumes it at the others if the settings say so."""
+    if not rules.resumes_everywhere and record.decision.hold is not None:
+        return Change(record)
+    hold = _hold_after_resume(record, actor, now, everywhere=rules.resumes_everywhere)
+    held = record.with_decision(hold=hold)
+    logged = LogResumedByHand(node=record.node, actor=actor, text=hold.reason)
+    if not rules.resumes_everywhere:
+        return Change(held, (logged, note(held, "service", f"stays {held.state}: {hold.reason}")))
+    story = note(held, "held", f"hold by {hold.by}")
+    return Change(held, (logged, story), step=StateStep.RETURN, reason=hold.reason, by=hold.by)
 
 
 def as_left(record: QuarantineRecord) -> QuarantineRecord:
@@ -144,7 +167,7 @@ def _marks_of(seen: SchedulerNode | None) -> str:
     return "; ".join(filter(None, marks))
 
 
-def hold_after_resume(record: QuarantineRecord, actor: str, now: float, *, everywhere: bool) -> Hold:
+def _hold_after_resume(record: QuarantineRecord, actor: str, now: float, *, everywhere: bool) -> Hold:
     """The hold after a person resumed a node that muster had cordoned."""
     others = [name for name, seen in record.actors.observed.items() if name != actor and seen.mark is Mark.OURS]
     elsewhere = f" ({'also resumed' if everywhere else 'still drained'} in {', '.join(others)})" if others else ""

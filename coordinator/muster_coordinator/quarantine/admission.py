@@ -7,16 +7,18 @@ in a fleet of 20: the budget is 2, one node is away and three must be drained. T
 others wait with `Wait.BUDGET` until one node is back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import chain
 from math import ceil
 
+from muster.model import ServiceState
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model.findings import cause_label
-from muster_coordinator.model.quarantine import FleetState, QuarantineRecord, Wait
+from muster_coordinator.model.quarantine import MassEvent, QuarantineRecord, Wait
+from muster_coordinator.quarantine.backlogs import Backlogs
 from muster_coordinator.quarantine.budget import Limits, RateWindow
-from muster_coordinator.quarantine.catching_up import CatchingUp
-from muster_coordinator.quarantine.mass_events import fleet_state_after
+from muster_coordinator.quarantine.change import Change, state_note
+from muster_coordinator.quarantine.desired import ARROWS, Rules, StateStep
 from muster_coordinator.quarantine.records import Records
 
 _TEXTS = {
@@ -27,132 +29,139 @@ _TEXTS = {
 """Why a node waits, where that depends on no number."""
 
 
-class Admission:
-    """Admits nodes that must be cordoned, by `settings`.
+MassEvents = Sequence[MassEvent]
+"""The mass events that stand."""
 
-    `fleet` has the mass events that stand and those that a person lifted; `catching_up` are the nodes whose older
-    reports have not all arrived.
+
+class Admission:
+    """Admits nodes in `records` that must be cordoned, by `settings`. Nodes with `backlogs` may have to wait.
+
+    With `keeps_new_out`, actors keep a new node out until it is accepted.
     """
 
-    def __init__(self, settings: QuarantineSettings, records: Records) -> None:
-        self.fleet = self._saved = FleetState()
-        self.catching_up = CatchingUp()
+    def __init__(self, settings: QuarantineSettings, records: Records, backlogs: Backlogs, rules: Rules) -> None:
+        self.keeps_new_out = settings.keep_new_out
         self._settings = settings
         self._records = records
+        self._backlogs = backlogs
+        self._rules = rules
         self._limits = Limits(settings.limits)
         self._rate = RateWindow(settings.limits.per_minute)
-        self._admitted_at: tuple[object, ...] = ()  # what the nodes that wait were last admitted by
 
-    def restore(self, fleet: FleetState) -> None:
-        """Takes over the rate and the stored mass events, if enough nodes still share their cause."""
+    def restore(self) -> None:
+        """Takes over the rate from the records."""
         decisions = (record.decision for record in self._records.by_node.values())
         admitted = ({*decision.cordoned_at}.difference(decision.failed_at) for decision in decisions)
         for moment in sorted(chain.from_iterable(admitted)):
             self._rate.note(moment)
-        self.fleet = self._saved = fleet
-        stored = {*(event.cause for event in fleet.mass_events), *fleet.lifted}
-        for cause in sorted({*self._records.nodes_by_cause, *stored}):
-            self.count_cause(cause, max(self._records.nodes_with(cause).values(), default=0.0))
-
-    def take_unsaved(self) -> FleetState | None:
-        """The fleet's state when it changed since it was last stored, else None."""
-        if self.fleet == self._saved:
-            return None
-        self._saved = self.fleet
-        return self.fleet
 
     def note_cordon(self, now: float) -> None:
         """Counts a node that is cordoned towards the rate."""
         self._rate.note(now)
 
-    def count_cause(self, cause: str, now: float) -> None:
-        """Counts the nodes with a cause again, which may begin or end a mass event."""
-        nodes, members = self._records.nodes_with(cause), self._records.census.members
-        self.fleet = fleet_state_after(self.fleet, cause, nodes, members, settings=self._settings.mass_event, now=now)
+    def admit(
+        self, record: QuarantineRecord, reason: str, mass_events: MassEvents, now: float, *, shows_held: bool
+    ) -> Change:
+        """The change that cordons a node, or has it wait; `shows_held`: its latest transition says that it waits.
 
-    def wait_of(self, record: QuarantineRecord, now: float) -> Wait | None:
+        A node that is catching up stays as it is: its fault may have cleared.
+        """
+        wait = self.wait_of(record, mass_events, now)
+        if wait is None:
+            return Change(record, step=StateStep.CORDON, reason=reason)
+        text = self.text_of(record, wait, mass_events, now)
+        waiting = Change(record.with_decision(waits_for=wait), reason=text)
+        if wait is Wait.MASS_EVENT:
+            is_news = record.decision.waits_for is not wait
+            story = state_note(record, record.state, text, self._rules, now=now)
+            return waiting._replace(commands=(story,)) if is_news else waiting
+        if wait is Wait.CATCHING_UP:
+            return waiting
+        if (record.state, StateStep.WAIT) in ARROWS:
+            return waiting._replace(step=StateStep.WAIT)
+        is_unknown = record.state is ServiceState.HELD and not shows_held
+        return waiting._replace(transition_from=record.state) if is_unknown and self.waits_long(record) else waiting
+
+    def wait_of(self, record: QuarantineRecord, mass_events: MassEvents, now: float) -> Wait | None:
         """Why a node may not be cordoned now; None when it may.
 
-        Worse nodes that are admitted are cordoned first. If a worse node is catching up, its room is kept: after a
-        start in enforce, the budget must go to the worst nodes, not to those that are heard first.
+        Worse nodes that are admitted are cordoned first. A worse node that is catching up keeps its place in the
+        budget: after a start in enforce, the budget must go to the worst nodes, not to those that are heard first.
         """
-        wait = self._wait_alone(record, now)
+        wait = self._wait_alone(record, mass_events, now)
         if wait is not None:
             return wait
-        kept_for: list[QuarantineRecord] = []
+        reserved_for: list[QuarantineRecord] = []
         for other in self._records.before(record):
-            if must_go(other) and self._wait_for_room(other, now) is None:
-                if other.node not in self.catching_up:
+            if must_go(other) and self._wait_for_limits(other, now) is None:
+                if other.node not in self._backlogs.catching_up:
                     return Wait.ORDER
-                kept_for.append(other)
-        return Wait.ORDER if self._limits.no_room(record, self._records.census, kept_for) else None
+                reserved_for.append(other)
+        return Wait.ORDER if self._limits.wait_of(record, self._records.census, reserved_for) else None
 
-    def take_changed(self, now: float) -> Iterator[QuarantineRecord]:
-        """The nodes that wait and may be cordoned now, or wait for something else than before; the worst first.
+    def has_changed(self, record: QuarantineRecord, mass_events: MassEvents, now: float) -> bool:
+        """Whether a node that waits may be cordoned now, or waits for something else than before."""
+        return must_go(record) and self._wait_alone(record, mass_events, now) is not record.decision.waits_for
 
-        The answer depends only on the records, the mass events, the nodes that are catching up, and whether the rate
-        has room. While none of these changes, 1,000 waiting nodes cost nothing.
-        """
-        if self._admitted_at == self._known(now):
-            return
-        for waiting in self._records.in_order():
-            record = self._records.by_node[waiting.node]  # the node before it may have changed it
-            if must_go(record) and self._wait_alone(record, now) is not record.decision.waits_for:
-                yield record
-        self._admitted_at = self._known(now)
+    def basis(self, mass_events: MassEvents, now: float) -> tuple[object, ...]:
+        """Everything that `has_changed` depends on. While it stays the same, no waiting node need be looked at."""
+        return self._records.version, mass_events, self._backlogs.version, self._rate.admits(now)
 
     def next_change(self, now: float) -> float | None:
         """When time alone may admit a waiting node; None when only an event may."""
-        return self._rate.room_at(now) if self._records.waiting else None
+        return self._rate.admits_at(now) if self._records.waiting else None
 
     def waits_long(self, record: QuarantineRecord) -> bool:
-        """Whether a node waits for room, or behind more nodes than the rate admits in a minute."""
-        has_no_room = self._limits.no_room(record, self._records.census) is not None
-        return has_no_room or self._records.waiting > self._rate.per_minute
+        """Whether a node waits for the budget, or behind more nodes than the rate admits in a minute."""
+        is_exhausted = self._limits.wait_of(record, self._records.census) is not None
+        is_counted = self._records.by_node[record.node].decision.waits_for is not None
+        return is_exhausted or self._records.waiting + (not is_counted) > self._rate.per_minute
 
-    def lets_keep_out(self) -> bool:
+    def admits_new(self) -> bool:
         """Whether actors may keep out one more new node."""
-        return self._limits.lets_keep_out(self._records.census)
+        return self._limits.admits_new(self._records.census)
 
-    def text_of(self, record: QuarantineRecord, wait: Wait, now: float) -> str:
+    @property
+    def budget_text(self) -> str:
+        """That the budget of the fleet is reached, with its numbers."""
+        members = self._records.census.members
+        return f"budget of {self._limits.limit(members)} of {members} reached"
+
+    def text_of(self, record: QuarantineRecord, wait: Wait, mass_events: MassEvents, now: float) -> str:
         """Why a node waits, with the numbers of `now`."""
         census, settings = self._records.census, self._settings.limits
         match wait:
             case Wait.BUDGET:
-                limit = self._limits.limit(census.members)
-                return f"Not drained: budget of {limit} of {census.members} reached"
+                return f"Not drained: {self.budget_text}"
             case Wait.DOMAIN_BUDGET:
                 domain = str(record.evidence.domain)
                 members = census.members_of[domain]
                 limit = self._limits.domain_limit(members)
                 return f"Not drained: budget of {settings.domain} {domain}, {limit} of {members}, reached"
             case Wait.RATE:
-                room_at = self._rate.room_at(now)
-                return f"Rate limit: next drain in {0 if room_at is None else ceil(room_at - now)} s"
+                admits_at = self._rate.admits_at(now)
+                return f"Rate limit: next drain in {0 if admits_at is None else ceil(admits_at - now)} s"
             case Wait.MASS_EVENT:
-                return f"Draining paused fleet-wide: {self._mass_event_text()}"
+                return f"Draining paused fleet-wide: {_mass_event_text(mass_events)}"
             case _:
                 return _TEXTS[wait]
 
-    def _mass_event_text(self) -> str:
-        if not self.fleet.mass_events:
-            return "mass event"
-        event = self.fleet.mass_events[0]
-        return f"{event.nodes} nodes report {cause_label(event.cause)}"
-
-    def _wait_alone(self, record: QuarantineRecord, now: float) -> Wait | None:
+    def _wait_alone(self, record: QuarantineRecord, mass_events: MassEvents, now: float) -> Wait | None:
         """Why a node may not be cordoned now, leaving other waiting nodes aside; None when it may."""
-        if record.node in self.catching_up and not self.fleet.mass_events:
-            return Wait.CATCHING_UP
-        return self._wait_for_room(record, now)
-
-    def _wait_for_room(self, record: QuarantineRecord, now: float) -> Wait | None:
-        if self.fleet.mass_events:
+        if mass_events:
             return Wait.MASS_EVENT
-        return self._limits.no_room(record, self._records.census) or (None if self._rate.has_room(now) else Wait.RATE)
+        return Wait.CATCHING_UP if record.node in self._backlogs.catching_up else self._wait_for_limits(record, now)
 
-    def _known(self, now: float) -> tuple[object, ...]:
-        return self._records.version, self.fleet, self.catching_up.version, self._rate.has_room(now)
+    def _wait_for_limits(self, record: QuarantineRecord, now: float) -> Wait | None:
+        """The same during no mass event, for a node that has caught up."""
+        return self._limits.wait_of(record, self._records.census) or (None if self._rate.admits(now) else Wait.RATE)
+
+
+def _mass_event_text(mass_events: MassEvents) -> str:
+    if not mass_events:
+        return "mass event"
+    event = mass_events[0]
+    return f"{event.nodes} nodes report {cause_label(event.cause)}"
 
 
 def must_go(record: QuarantineRecord) -> bool:

@@ -17,9 +17,11 @@ from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Wait
+from muster_coordinator.model.quarantine_events import Command, EraseNode, Note, SaveTransition, SendAlarm
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
-from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key, about_node
+from muster_coordinator.quarantine.alarm_deliveries import after_news
+from muster_coordinator.quarantine.alarm_texts import FLEET, RATE, AlarmTexts, Key, about_node, node_of
 from muster_coordinator.quarantine.desired import Rules, needs_person
 from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.transitions import Transitions
@@ -46,6 +48,16 @@ class Alarms:
         self._keys_of: dict[str, tuple[Key, ...]] = {}
         self._calm_since: dict[Key, float] = {}
 
+    def count_changed(self, records: Iterable[QuarantineRecord], commands: Iterable[Command]) -> None:
+        """Counts these nodes again, and those with a new transition or outcome, or that are forgotten."""
+        nodes = {record.node for record in records}
+        for command in commands:
+            if isinstance(command, SaveTransition):
+                nodes.add(command.record.transition.node)
+            elif isinstance(command, EraseNode):
+                nodes.add(command.node)
+        self.count(nodes)
+
     def count(self, nodes: Iterable[str]) -> None:
         """Counts nodes again in every level, after their records or transitions changed."""
         for node in nodes:
@@ -63,7 +75,23 @@ class Alarms:
             if levels:
                 self._keys_of[node] = tuple(levels)
 
-    def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Alarm]]:
+    def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Command]]:
+        """The fleet's state with the alarms that stand now, and the commands that send those that begin or end."""
+        fleet, news = self._compared(fleet, now)
+        commands: list[Command] = []
+        for alarm in news:
+            node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
+            if node is not None and node in self._records.by_node:
+                commands.append(Note(node=node, about="alarm", text=alarm.text))
+            commands.append(SendAlarm(alarm=alarm))
+        return after_news(fleet, news), commands
+
+    def standing(self, fleet: FleetState) -> tuple[Alarm, ...]:
+        """The alarms that stand, with the numbers and names of now."""
+        levels = self._all_levels(fleet)
+        return tuple(alarm.model_copy(update={"text": self._text_now(alarm, levels)}) for alarm in fleet.alarms)
+
+    def _compared(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Alarm]]:
         """The fleet's state with the alarms that stand now, and those that begin or end."""
         levels = self._all_levels(fleet)
         standing = {alarm.key: alarm for alarm in fleet.alarms if alarm.dry_run is self._rules.is_dry}
@@ -79,11 +107,6 @@ class Alarms:
         if not begun and not ended:
             return fleet, []
         return fleet.model_copy(update={"alarms": (*standing.values(), *begun)}), [*ended, *begun]
-
-    def standing(self, fleet: FleetState) -> tuple[Alarm, ...]:
-        """The alarms that stand, with the numbers and names of now."""
-        levels = self._all_levels(fleet)
-        return tuple(alarm.model_copy(update={"text": self._text_now(alarm, levels)}) for alarm in fleet.alarms)
 
     def _text_now(self, alarm: Alarm, levels: Mapping[Key, Mapping[str, float]]) -> str:
         key = alarm.key
@@ -133,9 +156,9 @@ class Alarms:
 def levels_of(
     record: QuarantineRecord, latest: TransitionRecord | None, rules: Rules, domain: str
 ) -> Iterator[tuple[Key, float]]:
-    """What a node of the fleet adds to, and since when; `domain` is what a failure domain is called.
+    """The alarm levels that one node raises, each with its start; `domain` is what a failure domain is called.
 
-    A node that muster leaves alone adds to no wait: a person knows of it.
+    A node that muster leaves alone raises no wait: a person knows of it.
     """
     decision = record.decision
     if record.left_alone_because is None:

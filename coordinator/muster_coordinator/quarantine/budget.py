@@ -55,28 +55,28 @@ class Limits:
         """How many of the `members` nodes of a failure domain may be away."""
         return max(1, share_of(self._settings.domain_share, members))
 
-    def no_room(
-        self, record: QuarantineRecord, census: Census, kept_for: Iterable[QuarantineRecord] = ()
+    def wait_of(
+        self, record: QuarantineRecord, census: Census, reserved_for: Iterable[QuarantineRecord] = ()
     ) -> Wait | None:
-        """Why the budget has no room to cordon a node; None when it has. Room for the nodes of `kept_for` is taken.
+        """Why the budget does not admit a node; None when it does. The nodes of `reserved_for` count as away.
 
-        A node that is away anyway needs no room.
+        A node that is away anyway uses nothing up.
         """
         itself = int(record.is_member and record.is_away)
-        kept = Counter(other.evidence.domain for other in kept_for if not other.is_away)
+        reserved = Counter(other.evidence.domain for other in reserved_for if not other.is_away)
         limit = self.limit(census.members)
         if not limit:
             return Wait.LAST_NODE
-        if census.away - itself + kept.total() >= limit:
+        if census.away - itself + reserved.total() >= limit:
             return Wait.BUDGET
         domain = record.evidence.domain
         if domain is None:
             return None
-        if census.away_of[domain] - itself + kept[domain] >= self.domain_limit(census.members_of[domain]):
+        if census.away_of[domain] - itself + reserved[domain] >= self.domain_limit(census.members_of[domain]):
             return Wait.DOMAIN_BUDGET
         return None
 
-    def lets_keep_out(self, census: Census) -> bool:
+    def admits_new(self, census: Census) -> bool:
         """Whether one more new node may be kept out; this protects a new fleet, where all nodes are new."""
         return census.away + census.kept_out < self.limit(census.members)
 
@@ -98,13 +98,14 @@ class RateWindow:
         self._window_s = 60 * most / per_minute
         self._last: deque[float] = deque(maxlen=most)
 
-    def has_room(self, now: float) -> bool:
+    def admits(self, now: float) -> bool:
+        """Whether a node may be cordoned now."""
         is_full = len(self._last) == self._last.maxlen
         return not (is_full and 0 <= now - self._last[0] < self._window_s)
 
-    def room_at(self, now: float) -> float | None:
-        """When there is room again; None when there is room now."""
-        return None if self.has_room(now) else self._last[0] + self._window_s
+    def admits_at(self, now: float) -> float | None:
+        """When the next node may be cordoned; None when it may be now."""
+        return None if self.admits(now) else self._last[0] + self._window_s
 
     def note(self, now: float) -> None:
         """Counts a node that is cordoned."""

@@ -27,7 +27,7 @@ from muster_coordinator.model.state_table import parse_state_table
 DAY_S = 86_400.0
 
 
-class Step(StrEnum):
+class StateStep(StrEnum):
     """What leads from one service state to another.
 
     ACCEPT: a new node is fit. CORDON: proven evidence requires it, and it is admitted. WAIT: the same, but not
@@ -54,22 +54,38 @@ CORDONED    .           .         .     .           PROBATION  .           .    
 PROBATION   .           .         .     .           .          IN_SERVICE  CORDONED  IN_SERVICE
 """
 
-ARROWS = parse_state_table(_TABLE, ServiceState, Step)
+ARROWS = parse_state_table(_TABLE, ServiceState, StateStep)
 """Where each step leads. A step that a state has no arrow for changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the settings say about the states of nodes. `decides` is False in observe mode, `is_dry` True in dry-run."""
+    """What the settings say about the states of nodes. `decides` is False in observe mode, `is_dry` True in dry-run.
+
+    With `resumes_everywhere`, a node that a person resumed at one scheduler is in service again. Otherwise it stays as
+    it is: the other schedulers keep it drained, and it counts as away.
+    """
 
     decides: bool
     is_dry: bool
+    resumes_everywhere: bool
     tests: tuple[AcceptanceTest, ...]
     returning: ReturnSettings
 
     @classmethod
     def of(cls, settings: QuarantineSettings) -> "Rules":
-        return cls(settings.mode != "observe", settings.mode == "dry-run", settings.tests, settings.returning)
+        return cls(
+            decides=settings.mode != "observe",
+            is_dry=settings.mode == "dry-run",
+            resumes_everywhere=settings.resume_by_hand == "everywhere",
+            tests=settings.tests,
+            returning=settings.returning,
+        )
+
+    @property
+    def enforces(self) -> bool:
+        """Whether actors drain nodes, and correct schedulers that differ from the decision."""
+        return self.decides and not self.is_dry
 
     def rounds(self, state: ServiceState) -> int:
         """How many rounds of tests in a row a node must pass."""
@@ -79,7 +95,7 @@ class Rules:
 class Target(NamedTuple):
     """The step that a node should take and why; without a step, `look_again_at` is when time alone may change that."""
 
-    step: Step | None = None
+    step: StateStep | None = None
     reason: str = ""
     look_again_at: float | None = None
 
@@ -118,18 +134,18 @@ def _accept(record: QuarantineRecord, rules: Rules) -> Target:
     needs_tests = rules.decides and bool(rules.tests)
     if not record.evidence.is_fit or (needs_tests and not has_passed(record, rules)):
         return STAY
-    return Target(Step.ACCEPT, "all checks reported, and it is healthy")
+    return Target(StateStep.ACCEPT, "all checks reported, and it is healthy")
 
 
 def _cordon(record: QuarantineRecord) -> Target:
     """Cordoned when proven. A HELD node keeps waiting while a second run confirms its finding."""
     requirement = record.decision.requirement
     if requirement is not None and requirement.is_proven:
-        return Target(Step.CORDON, requirement.reason)
+        return Target(StateStep.CORDON, requirement.reason)
     if record.state is not ServiceState.HELD or record.decision.waits_for is not None:
         return STAY
     what = "no finding" if requirement is None else "no proven finding"
-    return Target(Step.CLEAR, f"{what} requires draining any more")
+    return Target(StateStep.CLEAR, f"{what} requires draining any more")
 
 
 def _retest(record: QuarantineRecord, rules: Rules, now: float) -> Target:
@@ -141,14 +157,14 @@ def _retest(record: QuarantineRecord, rules: Rules, now: float) -> Target:
     if needs_person(decision.cordoned_at, rules.returning):
         return STAY
     at = retest_at(record, rules.returning)
-    return Target(Step.RETEST, reason) if now >= at else Target(look_again_at=at)
+    return Target(StateStep.RETEST, reason) if now >= at else Target(look_again_at=at)
 
 
 def _return_to_service(record: QuarantineRecord, rules: Rules) -> Target:
     if not has_passed(record, rules) or record.decision.requirement is not None:
         return STAY
     rounds = rules.rounds(record.state)
-    return Target(Step.PASS, f"passed its tests {'once' if rounds == 1 else f'{rounds} times in a row'}")
+    return Target(StateStep.PASS, f"passed its tests {'once' if rounds == 1 else f'{rounds} times in a row'}")
 
 
 def has_passed(record: QuarantineRecord, rules: Rules) -> bool:

@@ -4,23 +4,16 @@ The story gets an entry when the row, the cause or the proof changes, not with e
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from muster.model import Json, ServiceState, format_instant
 from muster.transition import Cause
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requirement
 from muster_coordinator.model.quarantine_events import Note
+from muster_coordinator.quarantine.change import Change, note
 from muster_coordinator.quarantine.policy import PolicyResult
 
 
-class Evaluated(NamedTuple):
-    """A node's record with what the policy requires now, and the entries of its story."""
-
-    record: QuarantineRecord
-    notes: tuple[Note, ...] = ()
-
-
-def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float) -> Evaluated:
+def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float) -> Change:
     """The record after the policy evaluated it at `now`."""
     before = record.decision
     notes: list[Note] = []
@@ -31,14 +24,15 @@ def after_evaluation(record: QuarantineRecord, result: PolicyResult, now: float)
         if _gist(result.requirement) != _gist(before.requirement):
             data: Json = {} if result.requirement is None else result.requirement.model_dump(mode="json")
             text = requirement_text(result.requirement, result.causes)
-            notes.append(Note(node=record.node, about="policy", text=text, data=data))
+            notes.append(note(record, "policy", text, data=data))
     if result.upcoming != before.upcoming:
         record = record.with_decision(upcoming=result.upcoming)
         if result.upcoming is not None:
             text = result.upcoming.text(format_instant(result.upcoming.at))
             data = result.upcoming.model_dump(mode="json")
-            notes.append(Note(node=record.node, about="policy", text=text, data=data))
-    return Evaluated(record, tuple(notes))
+            notes.append(note(record, "policy", text, data=data))
+    look_again_at = () if result.next_change is None else (result.next_change,)
+    return Change(record, tuple(notes), look_again_at=look_again_at)
 
 
 def requirement_text(requirement: Requirement | None, causes: Iterable[Cause]) -> str:

@@ -6,7 +6,7 @@ resumes when fewer than 5 nodes have it, or when a person lifts the freeze. Afte
 only if fewer nodes had it in between.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from muster.quarantine_settings import MassEventSettings
 from muster_coordinator.model.quarantine import FleetState, MassEvent
@@ -41,7 +41,11 @@ def fleet_state_after(
     return fleet.model_copy(update={"mass_events": events})
 
 
+def causes_of(fleet: FleetState) -> set[str]:
+    """The causes of mass events that stand, or that a person lifted."""
+    return {*fleet.lifted, *(event.cause for event in fleet.mass_events)}
+
+
 def lifted(fleet: FleetState) -> FleetState:
     """The fleet's state after a person lifted the freeze."""
-    causes: Collection[str] = {*fleet.lifted, *(event.cause for event in fleet.mass_events)}
-    return fleet.model_copy(update={"mass_events": (), "lifted": tuple(sorted(causes))})
+    return fleet.model_copy(update={"mass_events": (), "lifted": tuple(sorted(causes_of(fleet)))})

@@ -6,14 +6,13 @@ pass several rounds in a row. A FAIL ends probation. If a test is UNKNOWN, or a 
 not count. Then the pauses double up to an hour, since the node may be busy for hours or wait for its repair.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from muster.backoff import backoff_s
 from muster.model import Name, ServiceState, Verdict
 from muster_coordinator.model.quarantine import Probation, ProbationTest, QuarantineRecord, SecondOpinion
-from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, Note, StartTest
-from muster_coordinator.quarantine.desired import Rules
+from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, StartTest, TestEnded
+from muster_coordinator.quarantine.change import Change, note
+from muster_coordinator.quarantine.desired import Rules, StateStep
+from muster_coordinator.quarantine.ids import Ids
 
 LONGEST_PAUSE_S = 3600.0
 """Longest pause between rounds that do not count."""
@@ -25,16 +24,6 @@ A sweep that could not tell is started again so long after its end.
 """
 
 PASSED = (Verdict.PASS, Verdict.WARN)
-
-NewId = Callable[[str], Name]
-
-
-class Tested(NamedTuple):
-    """A record after its tests were evaluated, the commands that follow, and when to look again."""
-
-    record: QuarantineRecord
-    commands: tuple[Command, ...] = ()
-    look_again_at: tuple[float, ...] = ()
 
 
 def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
@@ -49,7 +38,7 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
     return is_new or record.state is ServiceState.PROBATION
 
 
-def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
+def continue_tests(record: QuarantineRecord, rules: Rules, ids: Ids, now: float) -> Change:
     """Continues the tests: gives up an overdue one, waits for the next round, or starts the next test."""
     probation = record.decision.probation or Probation(begun=now)
     commands: tuple[Command, ...] = ()
@@ -60,19 +49,19 @@ def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: f
     is_between_rounds = probation.test is None and now < probation.next_at
     wants_more = probation.passed < rules.rounds(record.state) or _is_in_doubt(record)
     if probation.test is None and not is_between_rounds and record.is_online and wants_more:
-        probation, commands = _start_next(record, probation, rules, new_id, now)
+        probation, commands = _start_next(record, probation, rules, ids, now)
     moments = (probation.overdue_at if probation.test is not None else None, probation.next_at)
     look_again_at = tuple(moment for moment in moments if moment is not None and moment > now)
-    return Tested(record.with_decision(probation=probation), commands, look_again_at)
+    return Change(record.with_decision(probation=probation), commands, look_again_at=look_again_at)
 
 
 def _start_next(
-    record: QuarantineRecord, probation: Probation, rules: Rules, new_id: NewId, now: float
+    record: QuarantineRecord, probation: Probation, rules: Rules, ids: Ids, now: float
 ) -> tuple[Probation, tuple[Command, ...]]:
     waiting = probation.waiting or _tests_of(record, rules)
     if not waiting:  # no check can test it
         return probation.model_copy(update={"passed": rules.rounds(record.state)}), ()
-    test, name = waiting[0], new_id("p")
+    test, name = waiting[0], ids.new("p")
     overdue_at = _overdue_at(record, test.check, now)
     update = {"waiting": waiting, "test": name, "overdue_at": overdue_at, "trouble": ""}
     return probation.model_copy(update=update), (_start(record, name, test, rules),)
@@ -96,18 +85,22 @@ def _is_in_doubt(record: QuarantineRecord) -> bool:
     return record.decision.requirement is not None or is_unfit
 
 
-def after_answer(record: QuarantineRecord, verdict: Verdict, rules: Rules, now: float) -> Tested:
-    """The record after the running test reported this verdict; the caller ends PROBATION on a FAIL before."""
-    before = record.decision.probation
-    if before is None:
-        return Tested(record)
+def after_test(record: QuarantineRecord, event: TestEnded, rules: Rules, now: float) -> Change:
+    """The record after a test or a second opinion ended. A node that fails in PROBATION is cordoned again."""
+    probation, verdict = record.decision.probation, event.verdict
+    if probation is None or probation.test != event.test:
+        return _after_opinion(record, event.test, verdict, now)
+    check = probation.waiting[0].check
+    story = note(record, "test", f"{check}: {verdict}", event.test)
+    may_fail = record.state is ServiceState.PROBATION and record.left_alone_because is None
+    if verdict is Verdict.FAIL and may_fail:
+        return Change(record, (story,), step=StateStep.FAIL, reason=f"failed {check}")
     rounds = rules.rounds(record.state)
-    probation = _after_verdict(before, verdict, rules, rounds, now)
-    notes: tuple[Command, ...] = ()
-    if before.passed < probation.passed <= rounds:
-        text = f"{probation.passed} of {rounds} rounds passed"
-        notes = (Note(node=record.node, about="test", text=text, cause=before.test),)
-    return Tested(record.with_decision(probation=probation), notes)
+    after = _after_verdict(probation, verdict, rules, rounds, now)
+    notes = [story]
+    if probation.passed < after.passed <= rounds:
+        notes.append(note(record, "test", f"{after.passed} of {rounds} rounds passed", event.test))
+    return Change(record.with_decision(probation=after), tuple(notes))
 
 
 def _after_verdict(probation: Probation, verdict: Verdict, rules: Rules, rounds: int, now: float) -> Probation:
@@ -136,7 +129,7 @@ def _between_rounds(probation: Probation, now: float, rules: Rules, *, trouble: 
     )
 
 
-def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
+def second_opinions(record: QuarantineRecord, rules: Rules, ids: Ids, now: float) -> Change:
     """Starts each check whose finding must be confirmed: once for each run, and again when it did not report.
 
     No check can confirm that a node is silent.
@@ -144,7 +137,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
     requirement = record.decision.requirement
     is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.left_alone_because is None
     if requirement is None or not is_asked:
-        return Tested(record)
+        return Change(record)
     commands: list[Command] = []
     look_again_at: list[float] = []
     for check in requirement.unproven:
@@ -154,14 +147,13 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
         opinions = record.decision.second_opinions
         opinion = opinions.get(check)
         if _may_ask(record, check, run, now):
-            opinion = _next_opinion(record, opinion, check, run, new_id("o"), now=now)
+            opinion = _next_opinion(record, opinion, check, run, ids.new("o"), now=now)
             record = record.with_decision(second_opinions={**opinions, check: opinion})
-            text = f"{check} runs again as a second opinion"
-            commands.append(Note(node=record.node, about="second_opinion", text=text, cause=run))
+            commands.append(note(record, "second_opinion", f"{check} runs again as a second opinion", run))
             commands.append(_start(record, opinion.test, ProbationTest(check=check), rules))
         if opinion is not None and opinion.again_at is not None:
             look_again_at.append(opinion.again_at)
-    return Tested(record, tuple(commands), tuple(look_again_at))
+    return Change(record, tuple(commands), look_again_at=tuple(look_again_at))
 
 
 _IN_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.IN_SERVICE, ServiceState.HELD})
@@ -193,17 +185,15 @@ def _next_opinion(
     return SecondOpinion(run=run, test=test, times=times + 1, again_at=again_at)
 
 
-def after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: float) -> Tested:
+def _after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: float) -> Change:
     """The record after a second opinion ended. A confirmed finding arrives as evidence."""
     opinions = record.decision.second_opinions
     check, opinion = next((check, opinion) for check, opinion in opinions.items() if opinion.test == test)
-    notes: tuple[Command, ...] = ()
-    if verdict is not Verdict.FAIL:
-        text = f"{check} did not confirm it: {verdict}"
-        notes = (Note(node=record.node, about="second_opinion", text=text, cause=test),)
+    story = note(record, "second_opinion", f"{check} did not confirm it: {verdict}", test)
+    notes = () if verdict is Verdict.FAIL else (story,)
     again_at = now + LONGEST_SILENCE_S if opinion.again_at is None else opinion.again_at
     answered = opinion.model_copy(update={"again_at": again_at})
-    return Tested(record.with_decision(second_opinions={**opinions, check: answered}), notes)
+    return Change(record.with_decision(second_opinions={**opinions, check: answered}), notes)
 
 
 def after_restart(record: QuarantineRecord) -> QuarantineRecord:

@@ -1,36 +1,43 @@
 """The quarantine as a level-triggered reconciler: one event in, commands out.
 
-An event changes what is known about a node. Then the node is reconciled: `evaluate_policy` says what its evidence
-requires, `desired` which state it should have, `Admission` whether it may be cordoned now. Nothing is queued for later,
-so no outdated decision can be carried out. Every decision is made from the records as they are at that moment.
+An event changes what is known about a node: a function over its record returns a `Change`. Then the node is reconciled:
+`evaluate_policy` says what its evidence requires, `desired` which state it should have, `Admission` whether it may be
+cordoned now. Nothing is queued for later, so no outdated decision can be carried out. Every decision is made from the
+records as they are at that moment.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from muster.alarm import AlarmKind
-from muster.model import Name, ServiceState, Verdict
+from muster.model import Name, ServiceState
 from muster.quarantine_settings import QuarantineSettings
+from muster.transition import Effect
 from muster_coordinator.model import quarantine_events as events
 from muster_coordinator.model.findings import as_stored
-from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requirement, Wait
+from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Requirement
 from muster_coordinator.model.quarantine_events import Command, Event
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.quarantine import alarm_deliveries, case_view, probation, requests
-from muster_coordinator.quarantine.actor_intake import ActorIntake
-from muster_coordinator.quarantine.actors import concerns_mode
+from muster_coordinator.quarantine import (
+    actors,
+    alarm_deliveries,
+    case_view,
+    mass_events,
+    probation,
+    requests,
+    starting,
+)
 from muster_coordinator.quarantine.admission import Admission
-from muster_coordinator.quarantine.alarm_texts import node_of
 from muster_coordinator.quarantine.alarms import Alarms
-from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, desired
+from muster_coordinator.quarantine.backlogs import Backlogs
+from muster_coordinator.quarantine.change import Change, note
+from muster_coordinator.quarantine.desired import Rules, StateStep, desired
 from muster_coordinator.quarantine.evaluation import after_evaluation
-from muster_coordinator.quarantine.event_result import NOTHING, EventResult
+from muster_coordinator.quarantine.ids import Ids
 from muster_coordinator.quarantine.node_intake import NodeIntake
 from muster_coordinator.quarantine.policy import Policy, evaluate_policy
 from muster_coordinator.quarantine.records import Records
-from muster_coordinator.quarantine.service_states import ServiceStates, note
-from muster_coordinator.quarantine.starting import QuarantineStart
+from muster_coordinator.quarantine.service_states import ServiceStates
 from muster_coordinator.quarantine.transitions import Transitions
 
 
@@ -41,22 +48,18 @@ class Reconciler:
         self._settings = settings
         self._policy = policy
         self._rules = Rules.of(settings)
-        self._epoch, self._ids = epoch, 0
+        self._ids = Ids(epoch)
         self._now = 0.0  # the time of the last event
         self._records = Records()
         self._transitions = Transitions()
-        self._admission = Admission(settings, self._records)
-        self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._new_id)
+        self._backlogs = Backlogs()
+        self._fleet = self._saved_fleet = FleetState()
+        self._admission = Admission(settings, self._records, self._backlogs, self._rules)
+        self._admitted_by: tuple[object, ...] = ()  # what the waiting nodes were last admitted by
+        self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._ids)
         self._alarms = Alarms(settings, self._records, self._transitions, self._rules)
-        self._start = QuarantineStart(self._states, self._admission, self._rules, settings.mode)
-        nodes = NodeIntake(self._states, self._admission, policy, keep_new_out=settings.keep_new_out)
-        actors = ActorIntake(
-            self._states,
-            self._rules,
-            corrects=settings.mode == "enforce",
-            resumes_everywhere=settings.resume_by_hand == "everywhere",
-        )
-        self._take: Mapping[type, Callable[[Any, float], EventResult]] = {
+        nodes = NodeIntake(self._records, self._backlogs, self._admission, policy)
+        self._take: Mapping[type, Callable[[Any, float], Change | list[Command] | None]] = {
             events.Restored: self._restore,
             events.NodeDescribed: nodes.describe,
             events.NodeHeard: nodes.hear,
@@ -66,9 +69,9 @@ class Reconciler:
             events.EvidenceOutdated: nodes.outdate,
             events.BacklogDelivered: nodes.take_delivery,
             events.NodeErased: self._erase,
-            events.NodeSurveyed: actors.survey,
-            events.ActionEnded: actors.end_action,
-            events.AllActorsCalled: actors.note_all_called,
+            events.NodeSurveyed: self._survey,
+            events.ActionEnded: self._end_action,
+            events.AllActorsCalled: self._note_all_called,
             events.AlarmTaken: self._note_alarm_taken,
             events.AlarmDelivered: self._note_alarm_delivered,
             events.TestEnded: self._end_test,
@@ -90,10 +93,10 @@ class Reconciler:
 
     def case_view(self, node: str) -> CaseView:
         """A node's case as the API serves it; KeyError when there is none."""
-        record, waits_for = self.records[node], self.records[node].decision.waits_for
-        text = "" if waits_for is None else self._admission.text_of(record, waits_for, self._now)
+        record, wait = self.records[node], self.records[node].decision.waits_for
+        text = "" if wait is None else self._admission.text_of(record, wait, self._fleet.mass_events, self._now)
         latest = self._transitions.latest(node)
-        return case_view.case_view(record, latest, self._admission.fleet, self._settings, self._policy, waits_for=text)
+        return case_view.case_view(record, latest, self._fleet, self._settings, self._policy, waits_for=text)
 
     def fleet_view(self) -> QuarantineView:
         """What is decided about the whole fleet."""
@@ -101,9 +104,9 @@ class Reconciler:
             self._settings,
             self._records.census,
             self.records.values(),
-            self._admission.fleet,
-            alarms=self._alarms.standing(self._admission.fleet),
-            catching_up=len(self._admission.catching_up),
+            self._fleet,
+            alarms=self._alarms.standing(self._fleet),
+            catching_up=len(self._backlogs.catching_up),
         )
 
     def next_look(self, now: float) -> float | None:
@@ -117,117 +120,158 @@ class Reconciler:
         The saves come first, so that changes are stored before an actor is called.
         """
         now = self._now = as_stored(now)
-        commands, node = self._take[type(event)](event, now)
-        if node is not None:
-            commands = commands + self._reconcile(node, now)
+        taken = self._take[type(event)](event, now)
+        commands = self._apply(taken, now) if isinstance(taken, Change) else [*(taken or ())]
         changed = self._records.take_changed()
-        self._alarms.count({*(record.node for record in changed), *_nodes_with_news(commands)})
+        self._alarms.count_changed(changed, commands)
         if isinstance(event, events.TimePassed):
-            commands = commands + self._raise_alarms(now)
+            self._fleet, alarms = self._alarms.look(self._fleet, now)
+            commands += alarms
         saves: list[Command] = [events.SaveRecord(record=record) for record in changed]
-        if (fleet := self._admission.take_unsaved()) is not None:
-            saves.append(events.SaveFleetState(state=fleet))
+        if self._fleet != self._saved_fleet:
+            self._saved_fleet = self._fleet
+            saves.append(events.SaveFleetState(state=self._fleet))
         return saves + commands
 
-    # Events
+    # The start
 
-    def _restore(self, event: events.Restored, now: float) -> EventResult:
-        """Continues from what is stored."""
-        commands, _ = self._start.restore(event, now)
+    def _restore(self, event: events.Restored, now: float) -> list[Command]:
+        """Takes over what is stored. Every node is reconciled with the first tick."""
+        self._records.restore(event.records)
+        self._transitions.restore(event.transitions, event.records)
+        commands: list[Command] = []
+        for record in event.records:
+            switched = starting.switch_mode(record, self._rules, self._settings.mode, now)
+            commands += self._states.apply(switched, now)
+        self._fleet = self._saved_fleet = event.fleet
+        self._admission.restore()
+        for cause in sorted({*self._records.nodes_by_cause, *mass_events.causes_of(event.fleet)}):
+            self._count_cause(cause, max(self._records.nodes_with(cause).values(), default=0.0))
+        self._backlogs.begin(record.node for record in event.records if not record.evidence.has_left)
+        for record in [*self.records.values()]:
+            latest = self._transitions.latest(record.node)
+            if actors.concerns_mode(record, latest, self._rules):
+                commands += self._transitions.resume(record.node)
+            commands += self._states.apply(starting.resume(record, latest, self._rules), now)
+            self._records.look_at(record.node, now)
         self._alarms.count(self.records)
-        return EventResult([*commands, *alarm_deliveries.resent(self._admission.fleet)])
+        return [*commands, *alarm_deliveries.resent(self._fleet)]
 
-    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> EventResult:
-        self._admission.fleet = alarm_deliveries.after_taken(self._admission.fleet, event)
-        return NOTHING
-
-    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> EventResult:
-        self._admission.fleet = alarm_deliveries.after_delivered(self._admission.fleet, event)
-        return NOTHING
-
-    def _end_test(self, event: events.TestEnded, now: float) -> EventResult:
-        """Takes in the result of a test or a second opinion. A node that fails in PROBATION is cordoned again."""
+    def _end_test(self, event: events.TestEnded, now: float) -> Change | None:
         record = self.records.get(event.node)
         if record is None or not record.awaits(event.test):
-            return NOTHING
-        on_probation = record.decision.probation
-        if on_probation is None or on_probation.test != event.test:
-            return self._take_tested(probation.after_opinion(record, event.test, event.verdict, now))
-        check = on_probation.waiting[0].check
-        result = note(record, "test", f"{check}: {event.verdict}", event.test)
-        may_fail = record.state is ServiceState.PROBATION and record.left_alone_because is None
-        if event.verdict is Verdict.FAIL and may_fail:
-            return EventResult([result, *self._states.step(record, Step.FAIL, f"failed {check}", now)], event.node)
-        commands, node = self._take_tested(probation.after_answer(record, event.verdict, self._rules, now))
-        return EventResult([result, *commands], node)
+            return None
+        return probation.after_test(record, event, self._rules, now)
 
-    def _take_tested(self, tested: probation.Tested) -> EventResult:
-        record = self._states.put(tested.record)
-        for moment in tested.look_again_at:
-            self._records.look_at(record.node, moment)
-        return EventResult([*tested.commands], record.node)
-
-    def _grant(
-        self, event: events.HoldRequested | events.ReleaseRequested | events.NodeForgotten, now: float
-    ) -> EventResult:
-        """Carries out a person's request about a node. A hold leaves it as it is: nothing follows from it."""
-        granted = requests.grant(self._records.known(event.node), event, self._rules, now)
-        record = self._states.put(granted.record)
-        commands: list[Command] = [note(record, granted.about, granted.text), self._asked(event, now)]
-        if granted.step is not None:
-            commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
-        elif granted.says_again:
-            commands += self._states.announce(record, record.state, granted.reason, now, by=event.by)
-        return EventResult(commands, None if isinstance(event, events.HoldRequested) else event.node)
-
-    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> EventResult:
-        """Resumes draining in spite of mass events. Waiting nodes are cordoned with the next tick."""
-        self._admission.fleet = requests.lift(self._admission.fleet)
-        return EventResult([self._asked(event, now)])
-
-    def _asked(self, request: events.Request, now: float) -> Command:
-        return events.SaveRequest(asked=events.Asked(id=self._new_id("r"), at=now, request=request))
-
-    def _erase(self, event: events.NodeErased, now: float) -> EventResult:
+    def _erase(self, event: events.NodeErased, now: float) -> list[Command]:
         """Forgets a node past retention."""
         record = self._records.known(event.node)
         self._transitions.erase(record.node)
-        self._admission.catching_up.note_complete(record.node)
+        self._backlogs.note_complete(record.node)
         self._records.remove(record.node)
         self._count_causes(record.decision.requirement, now=now)
         erased = note(record, "erased", "Deleted: away for longer than nodes are kept")
-        return EventResult([erased, events.EraseNode(node=record.node)])
+        return [erased, events.EraseNode(node=record.node)]
 
-    def _pass_time(self, _: events.TimePassed, now: float) -> EventResult:
+    # What actors and people do
+
+    def _survey(self, event: events.NodeSurveyed, now: float) -> list[Command] | None:
+        """Takes in the state of a node at a scheduler, and corrects it if it differs from the decision."""
+        node = event.node.node
+        if node not in self.records:
+            return None
+        commands = self._states.apply(actors.after_survey(self.records[node], event), now)
+        record, latest = self.records[node], self._transitions.latest(node)
+        return commands + self._apply(actors.correct(record, latest, event.actor, self._rules, now), now)
+
+    def _end_action(self, event: events.ActionEnded, now: float) -> list[Command] | None:
+        """Takes in the outcome of a transition at one actor."""
+        known = self._transitions.known(event.node, event.transition)
+        if known is None:
+            return None
+        commands = [*self._transitions.note_outcome(event, now)]
+        record = self.records.get(event.node)
+        if record is not None and event.effect is Effect.DONE:
+            commands += self._states.apply(Change(actors.after_outcome(record, known.transition, event.actor)), now)
+        self._note_uncordoned(event.node, now)
+        self._look_at_retry(event.node)
+        return commands
+
+    def _note_all_called(self, event: events.AllActorsCalled, now: float) -> list[Command]:
+        commands = [*self._transitions.note_all_called(event.node, event.transition)]
+        self._note_uncordoned(event.node, now)
+        return commands
+
+    def _note_uncordoned(self, node: str, now: float) -> None:
+        """Notes that a node is in service again once every actor has uncordoned it."""
+        record = self.records.get(node)
+        if record is not None and self._transitions.is_uncordoned(node):
+            self._states.apply(Change(record.with_actor_status(shut_out_as=None)), now)
+
+    def _look_at_retry(self, node: str) -> None:
+        """Schedules a look at a node for the next retry of an actor."""
+        latest = self._transitions.latest(node)
+        if latest is not None and actors.concerns_mode(self.records[node], latest, self._rules):
+            self._records.look_at(node, latest.next_try)
+
+    def _note_alarm_taken(self, event: events.AlarmTaken, _: float) -> None:
+        self._fleet = alarm_deliveries.after_taken(self._fleet, event)
+
+    def _note_alarm_delivered(self, event: events.AlarmDelivered, _: float) -> None:
+        self._fleet = alarm_deliveries.after_delivered(self._fleet, event)
+
+    def _grant(
+        self, event: events.HoldRequested | events.ReleaseRequested | events.NodeForgotten, now: float
+    ) -> Change | list[Command]:
+        """Carries out a person's request about a node. A hold leaves it as it is: nothing follows from it."""
+        change = requests.grant(self._records.known(event.node), event, self._rules, now)
+        change = change._replace(commands=(*change.commands, self._asked(event, now)))
+        return self._states.apply(change, now) if isinstance(event, events.HoldRequested) else change
+
+    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> list[Command]:
+        """Resumes draining in spite of mass events. Waiting nodes are cordoned with the next tick."""
+        self._fleet = requests.lift(self._fleet)
+        return [self._asked(event, now)]
+
+    def _asked(self, request: events.Request, now: float) -> Command:
+        return events.SaveRequest(asked=events.Asked(id=self._ids.new("r"), at=now, request=request))
+
+    # Time
+
+    def _pass_time(self, _: events.TimePassed, now: float) -> list[Command]:
         """Cordons waiting nodes that are admitted now, and reconciles the nodes whose time has come."""
-        commands: list[Command] = []
-        self._admission.catching_up.pass_time(now)
-        for record in self._admission.take_changed(now):
-            commands += self._reconcile(record.node, now)
+        self._backlogs.pass_time(now)
+        commands = self._admit_waiting(now)
         for node in self._records.take_due(now):
             latest = self._transitions.latest(node)
-            if latest is not None and concerns_mode(self.records[node], latest, self._rules):
+            if latest is not None and actors.concerns_mode(self.records[node], latest, self._rules):
                 due = latest.due(now)
                 commands += self._transitions.retry(node, due) if due else ()
-            self._states.look_at_retry(node)
+            self._look_at_retry(node)
             commands += self._reconcile(node, now)
-        return EventResult(commands)
+        return commands
 
-    def _raise_alarms(self, now: float) -> list[Command]:
-        """Raises and ends alarms with this tick."""
-        fleet, news = self._alarms.look(self._admission.fleet, now)
-        self._admission.fleet = alarm_deliveries.after_news(fleet, news)
+    def _admit_waiting(self, now: float) -> list[Command]:
+        """Reconciles the nodes that may be cordoned now, or wait for something else than before; the worst first.
+
+        While nothing changes that this depends on, 1,000 waiting nodes cost nothing.
+        """
         commands: list[Command] = []
-        for alarm in news:
-            node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
-            if node is not None and node in self.records:
-                commands.append(note(self.records[node], "alarm", alarm.text))
-            commands.append(events.SendAlarm(alarm=alarm))
+        if self._admitted_by == self._admission.basis(self._fleet.mass_events, now):
+            return commands
+        for record in self._records.in_order():
+            if self._admission.has_changed(record, self._fleet.mass_events, now):
+                commands += self._reconcile(record.node, now)
+        self._admitted_by = self._admission.basis(self._fleet.mass_events, now)
         return commands
 
     # Reconciling
 
-    def _reconcile(self, node: str, now: float) -> list[Command]:
+    def _apply(self, change: Change, now: float) -> list[Command]:
+        """Applies a change, and reconciles its node."""
+        return self._states.apply(change, now) + self._reconcile(change.record.node, now)
+
+    def _reconcile(self, node: Name, now: float) -> list[Command]:
         """Brings a node to the state that it should have. A node that has just gone out may begin its tests at once."""
         commands = [*self._evaluate(self.records[node], now), *self._test(node, now)]
         record = self.records[node]
@@ -235,69 +279,44 @@ class Reconciler:
         self._records.look_at(node, target.look_again_at)
         if target.step is None:
             return commands
-        if target.step is Step.CORDON:
-            commands += self._cordon(record, target.reason, now)
+        if target.step is StateStep.CORDON:
+            change = self._admit(record, target.reason, now)
         else:
-            commands += self._states.step(record, target.step, target.reason, now)
+            change = Change(record, step=target.step, reason=target.reason)
+        commands += self._states.apply(change, now)
         has_gone_out = self.records[node].state in OUT and self.records[node].state is not record.state
         return commands + self._reconcile(node, now) if has_gone_out else commands
 
     def _evaluate(self, record: QuarantineRecord, now: float) -> list[Command]:
         """Takes in what the policy requires of a node now; its story gets what is new."""
-        result = evaluate_policy(self._policy, record, now)
-        self._records.look_at(record.node, result.next_change)
-        evaluated = after_evaluation(record, result, now)
-        self._states.put(evaluated.record)
-        before = record.decision.requirement
-        if result.requirement != before:
-            self._count_causes(before, result.requirement, now=now)
-        return [*evaluated.notes]
-
-    def _count_causes(self, *requirements: Requirement | None, now: float) -> None:
-        """Counts the nodes with these causes, which may begin or end a mass event."""
-        for cause in dict.fromkeys(requirement.cause for requirement in requirements if requirement is not None):
-            self._admission.count_cause(cause, now)
-
-    def _test(self, node: str, now: float) -> list[Command]:
-        """Starts second opinions, and continues the tests of a node that is new or out."""
-        commands, _ = self._take_tested(probation.second_opinions(self.records[node], self._rules, self._new_id, now))
-        if probation.is_tested(self.records[node], self._rules):
-            commands += self._take_tested(
-                probation.continue_tests(self.records[node], self._rules, self._new_id, now)
-            ).commands
+        change = after_evaluation(record, evaluate_policy(self._policy, record, now), now)
+        commands = self._states.apply(change, now)
+        before, after = record.decision.requirement, change.record.decision.requirement
+        if after != before:
+            self._count_causes(before, after, now=now)
         return commands
 
-    def _cordon(self, record: QuarantineRecord, reason: str, now: float) -> list[Command]:
-        """Cordons a node, or has it wait. A node that is catching up stays as it is: its fault may have cleared."""
-        wait = self._admission.wait_of(record, now)
-        if wait is None:
-            return self._states.step(record, Step.CORDON, reason, now)
-        text = self._admission.text_of(record, wait, now)
-        is_news = record.decision.waits_for is not wait
-        record = record.with_decision(waits_for=wait)
-        if wait is Wait.CATCHING_UP:
-            self._states.put(record)
-            return []
-        has_mass_event = wait is Wait.MASS_EVENT
-        if (record.state, Step.WAIT) in ARROWS and not has_mass_event:
-            return self._states.step(record, Step.WAIT, text, now)
-        record = self._states.put(record)
-        if has_mass_event:
-            return [self._states.story(record, record.state, text, now)] if is_news else []
-        is_untold = record.state is ServiceState.HELD and not self._states.is_told(record.node, ServiceState.HELD)
-        tells = is_untold and self._admission.waits_long(record)
-        return self._states.announce(record, record.state, text, now) if tells else []
+    def _count_causes(self, *requirements: Requirement | None, now: float) -> None:
+        """Counts the nodes with these causes."""
+        for cause in dict.fromkeys(requirement.cause for requirement in requirements if requirement is not None):
+            self._count_cause(cause, now)
 
-    def _new_id(self, kind: str) -> Name:
-        """A new id; its first letter, `kind`, tells people what it is about."""
-        self._ids += 1
-        return f"{kind}{self._epoch}-{self._ids}"
+    def _count_cause(self, cause: str, now: float) -> None:
+        """Counts the nodes with a cause again, which may begin or end a mass event."""
+        nodes, members = self._records.nodes_with(cause), self._records.census.members
+        settings = self._settings.mass_event
+        self._fleet = mass_events.fleet_state_after(self._fleet, cause, nodes, members, settings=settings, now=now)
 
+    def _test(self, node: Name, now: float) -> list[Command]:
+        """Starts second opinions, and continues the tests of a node that is new or out."""
+        opinions = probation.second_opinions(self.records[node], self._rules, self._ids, now)
+        commands = self._states.apply(opinions, now)
+        record = self.records[node]
+        if probation.is_tested(record, self._rules):
+            commands += self._states.apply(probation.continue_tests(record, self._rules, self._ids, now), now)
+        return commands
 
-def _nodes_with_news(commands: Iterable[Command]) -> Iterator[str]:
-    """The nodes with a new transition or outcome, and those that are forgotten."""
-    for command in commands:
-        if isinstance(command, events.SaveTransition):
-            yield command.record.transition.node
-        elif isinstance(command, events.EraseNode):
-            yield command.node
+    def _admit(self, record: QuarantineRecord, reason: str, now: float) -> Change:
+        """Cordons a node, or has it wait."""
+        shows_held = self._transitions.is_latest_state(record.node, ServiceState.HELD)
+        return self._admission.admit(record, reason, self._fleet.mass_events, now, shows_held=shows_held)

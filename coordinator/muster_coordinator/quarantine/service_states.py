@@ -1,150 +1,124 @@
 """How a node changes its service state: its record, the transition for the actors, and its story."""
 
-from collections.abc import Callable, Mapping
+from typing import Any
 
-from muster.model import Action, Json, Name, ServiceState, format_instant
+from muster.model import Action, Name, ServiceState
 from muster.transition import Transition
-from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
-from muster_coordinator.model.quarantine_events import Command, Note
-from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
+from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine_events import Command
+from muster_coordinator.quarantine.actors import reaches_actors
 from muster_coordinator.quarantine.admission import Admission
-from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, needs_person, retest_at
+from muster_coordinator.quarantine.change import Change, note, state_note
+from muster_coordinator.quarantine.desired import ARROWS, Rules, StateStep, needs_person
+from muster_coordinator.quarantine.ids import Ids
 from muster_coordinator.quarantine.records import Records
 from muster_coordinator.quarantine.transitions import Transitions
 
-NewId = Callable[[str], Name]
-"""Makes an id; its first letter tells people what it is about."""
-
 
 class ServiceStates:
-    """The service states of all nodes, in `records`, with the latest `transitions`."""
+    """Changes the service states of nodes: their `records`, and their latest `transitions`."""
 
     def __init__(
-        self, records: Records, transitions: Transitions, admission: Admission, rules: Rules, new_id: NewId
+        self, records: Records, transitions: Transitions, admission: Admission, rules: Rules, ids: Ids
     ) -> None:
-        self.records = records
-        self.transitions = transitions
+        self._records = records
+        self._transitions = transitions
         self._admission = admission
         self._rules = rules
-        self._new_id = new_id
+        self._ids = ids
 
-    @property
-    def by_node(self) -> Mapping[str, QuarantineRecord]:
-        """The record of every node, by name."""
-        return self.records.by_node
-
-    def put(self, record: QuarantineRecord) -> QuarantineRecord:
-        """Takes a record. If its transition no longer counts, nothing of it is retried."""
-        if record.actors.transition is None:
-            self.transitions.supersede(record.node)
-        return self.records.put(record)
-
-    def step(
-        self, record: QuarantineRecord, step: Step, reason: str, now: float, by: str | None = None
-    ) -> list[Command]:
-        """Brings a node to the state that the step leads to, and calls the actors that this concerns."""
-        before = record.state
-        record = self.put(self._stepped(record, step, now))
-        if step is Step.CORDON:
-            self._admission.note_cordon(now)
-        if self._concerns_actors(record, step):
-            commands = self.announce(record, before, reason, now, by=by)
-        else:
-            commands = [self.story(record, before, reason, now)]
-        if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
-            record = self.by_node[record.node]
-            times = f"drained {len(record.decision.cordoned_at)} times"
-            text = f"{times}; stays out until `muster quarantine release {record.node}`"
-            commands.append(note(record, "service", text, record.actors.transition))
+    def apply(self, change: Change, now: float) -> list[Command]:
+        """Stores a node's record, and makes the commands that follow from the change."""
+        record = self._put(change.record)
+        for moment in change.look_again_at:
+            self._records.look_at(record.node, moment)
+        commands = [*change.commands]
+        if change.step is not None:
+            commands += self._take_step(record, change.step, change, now)
+        elif change.transition_from is not None:
+            commands += self._make_transition(record, change.transition_from, change, now)
+        if change.retried:
+            commands += self._transitions.retry(record.node, change.retried)
         return commands
 
-    def announce(
-        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
+    def _put(self, record: QuarantineRecord) -> QuarantineRecord:
+        """Replaces a node's record. If its transition no longer counts, nothing of it is retried."""
+        if record.actors.transition is None:
+            self._transitions.supersede(record.node)
+        return self._records.put(record)
+
+    def _take_step(self, record: QuarantineRecord, step: StateStep, change: Change, now: float) -> list[Command]:
+        """Brings a node to the state that the step leads to, and calls the actors that this concerns."""
+        before = record.state
+        record = self._put(_after_step(record, step, self._rules, now))
+        if step is StateStep.CORDON:
+            self._admission.note_cordon(now)
+        if self._concerns_actors(record, step):
+            commands = self._make_transition(record, before, change, now)
+        else:
+            commands = [state_note(record, before, change.reason, self._rules, now=now)]
+        if record.state is ServiceState.CORDONED and needs_person(record.decision.cordoned_at, self._rules.returning):
+            times = f"drained {len(record.decision.cordoned_at)} times"
+            text = f"{times}; stays out until `muster quarantine release {record.node}`"
+            cause = self._records.by_node[record.node].actors.transition
+            commands.append(note(record, "service", text, cause))
+        return commands
+
+    def _make_transition(
+        self, record: QuarantineRecord, before: ServiceState, change: Change, now: float
     ) -> list[Command]:
         """Stores a transition into the node's present state, and calls the actors if the mode allows it."""
         requirement = record.decision.requirement
         transition = Transition(
-            id=self._new_id("t"),
+            id=self._ids.new("t"),
             node=record.node,
             before=before,
             after=record.state,
-            reason=reason,
+            reason=change.reason,
             at=now,
             codes=() if requirement is None else requirement.codes,
             causes=record.decision.causes,
             action=Action.NONE if requirement is None else requirement.action,
-            by=by,
+            by=change.by,
             dry_run=self._rules.is_dry,
         )
-        is_shut_out = transition.is_out and self._rules.decides and not self._rules.is_dry
         to_actors = reaches_actors(record, transition, self._rules)
+        is_shut_out = transition.is_out and self._rules.enforces
         shut_out_as = record.state if is_shut_out else record.actors.shut_out_as
-        record = self.put(record.with_actor_status(transition=transition.id, shut_out_as=shut_out_as))
-        story = self.story(record, before, reason, now, transition.id)
-        return [story, *self.transitions.add(transition, to_actors=to_actors)]
+        record = self._put(record.with_actor_status(transition=transition.id, shut_out_as=shut_out_as))
+        story = state_note(record, before, change.reason, self._rules, now=now, cause=transition.id)
+        return [story, *self._transitions.add(transition, to_actors=to_actors)]
 
-    def story(
-        self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, cause: Name | None = None
-    ) -> Note:
-        """What a node's story says of its state."""
-        state, returning = record.state, self._rules.returning
-        change = f"stays {state}" if before is state else f"{before} to {state}"
-        comes_back = state is ServiceState.CORDONED and not needs_person(record.decision.cordoned_at, returning)
-        at = retest_at(record, returning)
-        back = f"; retest after {format_instant(at)} once all faults have cleared" if comes_back and at > now else ""
-        return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
-
-    def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is the last that actors were told."""
-        return self.transitions.is_told(node, state)
-
-    def look_at_retry(self, node: str) -> None:
-        """Schedules a look at a node for the next retry of an actor."""
-        latest = self.transitions.latest(node)
-        if latest is not None and concerns_mode(self.by_node[node], latest, self._rules):
-            self.records.look_at(node, latest.next_try)
-
-    @property
-    def _dry(self) -> str:
-        return " (dry run)" if self._rules.is_dry else ""
-
-    def _stepped(self, record: QuarantineRecord, step: Step, now: float) -> QuarantineRecord:
-        after = ARROWS[record.state, step]
-        decision = record.decision
-        is_pretended = self._rules.is_dry and record.actors.shut_out_as is not None
-        is_counted = after is ServiceState.CORDONED and not is_pretended
-        return record.with_decision(
-            state=after,
-            since=now,
-            dry_run=self._rules.is_dry,
-            waits_for=decision.waits_for if step is Step.WAIT else None,
-            probation=None,
-            retest_because=None,
-            causes=() if after is ServiceState.IN_SERVICE else decision.causes,
-            **(self._counting_cordon(decision, step, now) if is_counted else {}),
-            retest_checks=_checks_that_found(record) if step is Step.CORDON else decision.retest_checks,
-        )
-
-    def _counting_cordon(self, decision: NodeDecision, step: Step, now: float) -> dict[str, tuple[float, ...]]:
-        is_failure, is_rehearsal = step is Step.FAIL, self._rules.is_dry
-        return {
-            "cordoned_at": (*decision.cordoned_at, now),
-            "failed_at": (*decision.failed_at, now) if is_failure else decision.failed_at,
-            "rehearsed_at": (*decision.rehearsed_at, now) if is_rehearsal else decision.rehearsed_at,
-        }
-
-    def _concerns_actors(self, record: QuarantineRecord, step: Step) -> bool:
+    def _concerns_actors(self, record: QuarantineRecord, step: StateStep) -> bool:
         """Whether actors are called for a step: not for a node that only waits for its turn and is drained soon."""
-        if step is Step.WAIT:
+        if step is StateStep.WAIT:
             return self._admission.waits_long(record)
-        return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)
+        return step is not StateStep.CLEAR or self._transitions.is_latest_state(record.node, ServiceState.HELD)
 
 
-def note(
-    record: QuarantineRecord, about: str, text: str, cause: str | None = None, *, data: Json | None = None
-) -> Note:
-    """An entry of a node's story."""
-    return Note(node=record.node, about=about, text=text, cause=cause, data=data or {})
+def _after_step(record: QuarantineRecord, step: StateStep, rules: Rules, now: float) -> QuarantineRecord:
+    after, decision = ARROWS[record.state, step], record.decision
+    changes: dict[str, Any] = {}
+    if after is ServiceState.IN_SERVICE:
+        changes["causes"] = ()
+    if step is StateStep.CORDON:
+        changes["retest_checks"] = _checks_that_found(record)
+    is_pretended = rules.is_dry and record.actors.shut_out_as is not None
+    if after is ServiceState.CORDONED and not is_pretended:
+        changes["cordoned_at"] = (*decision.cordoned_at, now)
+        if step is StateStep.FAIL:
+            changes["failed_at"] = (*decision.failed_at, now)
+        if rules.is_dry:
+            changes["rehearsed_at"] = (*decision.rehearsed_at, now)
+    return record.with_decision(
+        state=after,
+        since=now,
+        dry_run=rules.is_dry,
+        waits_for=decision.waits_for if step is StateStep.WAIT else None,
+        probation=None,
+        retest_because=None,
+        **changes,
+    )
 
 
 def _checks_that_found(record: QuarantineRecord) -> tuple[Name, ...]:

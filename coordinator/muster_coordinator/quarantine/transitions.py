@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from muster.model import ServiceState
 from muster.transition import ActionOutcome, Effect, Transition
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import ActionEnded, Command, DispatchTransition, SaveTransition
+from muster_coordinator.model.quarantine_events import ActionEnded, Command, DispatchTransition, Note, SaveTransition
 from muster_coordinator.model.transitions import TransitionRecord
 
 
@@ -28,8 +28,8 @@ class Transitions:
     def latest(self, node: str) -> TransitionRecord | None:
         return self._latest.get(node)
 
-    def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is the last that actors were told."""
+    def is_latest_state(self, node: str, state: ServiceState) -> bool:
+        """Whether the latest transition leads to this state."""
         latest = self._latest.get(node)
         return latest is not None and latest.transition.after is state
 
@@ -74,26 +74,32 @@ class Transitions:
         return self.retry(node, failed) if failed else ()
 
     def known(self, node: str, id: str) -> TransitionRecord | None:
-        """A transition that actors still answer; None when it is unknown or over."""
+        """A transition whose actors may still answer; None when it is unknown or over."""
         latest = self._latest.get(node)
         return latest if latest is not None and latest.transition.id == id else self._superseded.get(id)
 
     def note_outcome(self, event: ActionEnded, now: float) -> tuple[Command, ...]:
-        """Stores the outcome of a transition at an actor."""
+        """Stores the outcome of a transition at an actor. The story gets it unless it was the same before."""
+        known = self.known(event.node, event.transition)
+        if known is None:
+            return ()
         outcome = ActionOutcome(
             effect=event.effect,
             detail=event.detail,
             retry_after_s=event.retry_after_s,
             only_tells=event.only_tells,
         )
-        latest = self._latest.get(event.node)
-        if latest is not None and latest.transition.id == event.transition:
-            record = self._latest[event.node] = latest.after(event.actor, outcome, now)
-        elif (earlier := self._superseded.get(event.transition)) is not None:
-            record = self._superseded[event.transition] = earlier.after(event.actor, outcome, now).without_retries()
+        record = known.after(event.actor, outcome, now)
+        if event.transition in self._superseded:
+            record = self._superseded[event.transition] = record.without_retries()
         else:
-            return ()
-        return (SaveTransition(record=record),)
+            self._latest[event.node] = record
+        saved = SaveTransition(record=record)
+        before = known.outcomes.get(event.actor)
+        if before is not None and (before.effect, before.detail) == (event.effect, event.detail):
+            return (saved,)
+        text = f"{event.actor}: {event.effect}: {event.detail}"
+        return saved, Note(node=event.node, about="action", text=text, cause=event.transition)
 
     def note_all_called(self, node: str, id: str) -> tuple[Command, ...]:
         """Stores that all actors were called once for a transition."""

@@ -172,7 +172,7 @@ async def test_what_cannot_be_done_is_refused(told):
     for arguments, said in {
         ("hold", "nobody", *REASON): "unknown node 'nobody'",
         ("history", "nobody"): "unknown node 'nobody'",
-        ("release", "fine", *REASON): "nothing to release fine from",
+        ("release", "fine", *REASON): "fine is IN_SERVICE and has no hold; nothing to release",
         ("unfreeze", *REASON): "nothing is frozen",
         ("hold", "fine", "--reason", ""): "'reason'",
     }.items():

@@ -39,7 +39,7 @@ def test_a_fleet_that_is_new_is_not_kept_out(quarantine: Any, of: Of) -> None:
         told.add(name, fit=False)
         told.survey(name, Mark.NONE)
     assert of("acts", told.said) == []
-    assert "new node, not kept out: the budget has no room" in of("notes", told.said)
+    assert "New node not drained: budget of 0 of 0 reached" in of("notes", told.said)
     for name in names:
         told.absolve(name)
     assert {told.state(name) for name in names} == {IN_SERVICE}

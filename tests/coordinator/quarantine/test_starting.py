@@ -12,7 +12,7 @@ from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine import Wait
 from muster_coordinator.model.quarantine_events import Command, EvidenceChanged, NodeErased, NodeHeard, NodeLost
-from muster_coordinator.quarantine.catching_up import CATCH_UP_S
+from muster_coordinator.quarantine.backlogs import CATCH_UP_S
 
 Of = Callable[[str, Iterable[Command]], list[Any]]
 ACCEPTING, IN_SERVICE, CORDONED, HELD = (

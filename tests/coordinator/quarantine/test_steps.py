@@ -12,24 +12,24 @@ from muster.model import ServiceState, Verdict
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine_events import NodeNotListed
-from muster_coordinator.quarantine.desired import ARROWS, Step
+from muster_coordinator.quarantine.desired import ARROWS, StateStep
 
 STATES = {state.name[0]: state for state in ServiceState}
 
 LEADS = {
-    Step.ACCEPT: "A>I",
-    Step.CORDON: "A>C I>C H>C",
-    Step.WAIT: "I>H",
-    Step.CLEAR: "H>I",
-    Step.RETEST: "C>P",
-    Step.PASS: "P>I",
-    Step.FAIL: "P>C",
-    Step.RETURN: "A>I H>I C>I P>I",
+    StateStep.ACCEPT: "A>I",
+    StateStep.CORDON: "A>C I>C H>C",
+    StateStep.WAIT: "I>H",
+    StateStep.CLEAR: "H>I",
+    StateStep.RETEST: "C>P",
+    StateStep.PASS: "P>I",
+    StateStep.FAIL: "P>C",
+    StateStep.RETURN: "A>I H>I C>I P>I",
 }
 
 
-@cases(("state", "step"), list(product(ServiceState, Step)))
-def test_where_each_step_leads(state: ServiceState, step: Step) -> None:
+@cases(("state", "step"), list(product(ServiceState, StateStep)))
+def test_where_each_step_leads(state: ServiceState, step: StateStep) -> None:
     """Each leads from the states that it is about to one other, and nowhere from all others."""
     leads = dict(move.split(">") for move in LEADS[step].split())
     after = leads.get(state.name[0])

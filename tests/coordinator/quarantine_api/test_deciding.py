@@ -78,7 +78,7 @@ async def test_a_node_that_is_there_is_not_forgotten(api):
 async def test_there_must_be_something_to_release(api):
     """One that is in service and that nobody holds is not released."""
     said = await api.refused(422, "/api/v1/nodes/n1/release", WORD)
-    assert "nothing to release n1 from" in said
+    assert "n1 is IN_SERVICE and has no hold; nothing to release" in said
 
 
 async def test_an_unknown_node_is_refused(api):

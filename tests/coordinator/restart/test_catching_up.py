@@ -8,7 +8,7 @@ from tests.coordinator.restart.lives import NODES, acts
 from muster.model import Verdict
 from muster.wire.messages import Presence
 from muster_coordinator.model.events import LinkRestored, PresenceSeen, Ticked
-from muster_coordinator.quarantine.catching_up import CATCH_UP_S
+from muster_coordinator.quarantine.backlogs import CATCH_UP_S
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Nodes that are catching up: older runs may wait in their outbox, and their faults may have cleared since.
+"""What nodes still have to deliver: older runs may wait in their outbox, and their faults may have cleared since.
 
 Agents keep their runs while no coordinator runs, while the broker is away, and while they are over their quota. An
 agent sends the oldest runs first, so a fault arrives before the passes that end it. While a node is catching up it is
@@ -47,27 +47,21 @@ class _Backlog:
     behind_s: float = math.inf
 
 
-class CatchingUp:
-    """The nodes that are catching up. `version` grows with every change."""
+class Backlogs:
+    """The backlogs of all nodes, and the nodes that are `catching_up`. `version` grows with every change of these."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._nodes: set[str] = set()
+        self.catching_up: set[str] = set()
         self._backlogs: dict[str, _Backlog] = {}  # also of nodes that took too long
         self._reached_at: float | None = None  # when the first node was heard
         self._now = 0.0
-
-    def __contains__(self, node: str) -> bool:
-        return node in self._nodes
-
-    def __len__(self) -> int:
-        return len(self._nodes)
 
     def begin(self, nodes: Iterable[str]) -> None:
         """All these nodes begin to catch up, and none was heard yet: after a start, or after the broker was away."""
         self._reached_at = None
         self._backlogs = {node: _Backlog() for node in nodes}
-        self._nodes = set(self._backlogs)
+        self.catching_up = set(self._backlogs)
         self.version += 1
 
     def note_heard(self, node: str, now: float) -> None:
@@ -92,22 +86,22 @@ class CatchingUp:
     def note_complete(self, node: str) -> None:
         """Notes that the evidence of a node is complete, or that the node is forgotten."""
         self._backlogs.pop(node, None)
-        self._drop({node} & self._nodes)
+        self._drop({node} & self.catching_up)
 
     def pass_time(self, now: float) -> None:
         """Stops waiting for nodes that did not deliver in time."""
         self._move_back(self._now - now)
         self._now = now
-        self._drop({node for node in self._nodes if self._is_over(self._backlogs[node], now)})
+        self._drop({node for node in self.catching_up if self._is_over(self._backlogs[node], now)})
 
     def _await(self, node: str, now: float) -> None:
         self._backlogs[node] = _Backlog(heard_at=now, advanced_at=now)
-        self._nodes.add(node)
+        self.catching_up.add(node)
         self.version += 1
 
     def _drop(self, nodes: set[str]) -> None:
         if nodes:
-            self._nodes -= nodes
+            self.catching_up -= nodes
             self.version += 1
 
     def _is_over(self, backlog: _Backlog, now: float) -> bool:
