@@ -1,4 +1,8 @@
-"""Events about nodes for the quarantine. They gather while a message is handled, until `take` returns them."""
+"""Events about nodes for the quarantine.
+
+Events gather here while a message is handled, because one run can change the evidence about many nodes, deep inside
+methods that already return commands. Commands are never gathered like this: every method returns its own.
+"""
 
 from collections.abc import Container, Mapping
 

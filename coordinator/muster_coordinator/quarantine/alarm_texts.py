@@ -45,7 +45,7 @@ _TASKS = {
     ServiceState.PROBATION: "update",
     ServiceState.HELD: "update",
 }
-"""What a failing actor does not do, by the state that it was told."""
+"""What a failing actor does not do, by the state that its transition leads to."""
 
 
 class AlarmTexts:

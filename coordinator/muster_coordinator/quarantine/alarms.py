@@ -1,8 +1,9 @@
 """Alarms: problems of the quarantine that need a person, begun once and ended once.
 
-An alarm is a level. Each node adds to the levels that its own record and its latest transition show: it waits for room,
-an actor fails for it, no actor drains it, it needs a person. All nodes with the same kind and subject are one alarm.
-With every tick the levels are compared with the standing alarms. These are stored, so a restart raises none again.
+An alarm is a level. Each node raises the levels that its own record and its latest transition show: it waits for the
+budget, an actor fails for it, no actor drains it, it needs a person. All nodes with the same kind and subject are one
+alarm. With every tick the levels are compared with the standing alarms. These are stored, so a restart raises none
+again.
 
 Levels flap, alarms must not. An actor must have failed for a node for a minute before that is an alarm, and an alarm is
 over only when its level was gone for a minute. Example: Slurm fails from 10:00 to 10:03 and answers every now and then.

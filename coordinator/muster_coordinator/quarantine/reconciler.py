@@ -121,7 +121,7 @@ class Reconciler:
         """
         now = self._now = as_stored(now)
         taken = self._take[type(event)](event, now)
-        commands = self._apply(taken, now) if isinstance(taken, Change) else [*(taken or ())]
+        commands = self._apply(taken, now) if isinstance(taken, Change) else taken or []
         changed = self._records.take_changed()
         self._alarms.count_changed(changed, commands)
         if isinstance(event, events.TimePassed):
@@ -133,7 +133,7 @@ class Reconciler:
             saves.append(events.SaveFleetState(state=self._fleet))
         return saves + commands
 
-    # The start
+    # Events: the change of a node, which is applied and reconciled, or commands; None when nothing follows
 
     def _restore(self, event: events.Restored, now: float) -> list[Command]:
         """Takes over what is stored. Every node is reconciled with the first tick."""
@@ -172,8 +172,6 @@ class Reconciler:
         self._count_causes(record.decision.requirement, now=now)
         erased = note(record, "erased", "Deleted: away for longer than nodes are kept")
         return [erased, events.EraseNode(node=record.node)]
-
-    # What actors and people do
 
     def _survey(self, event: events.NodeSurveyed, now: float) -> list[Command] | None:
         """Takes in the state of a node at a scheduler, and corrects it if it differs from the decision."""
@@ -235,8 +233,6 @@ class Reconciler:
 
     def _asked(self, request: events.Request, now: float) -> Command:
         return events.SaveRequest(asked=events.Asked(id=self._ids.new("r"), at=now, request=request))
-
-    # Time
 
     def _pass_time(self, _: events.TimePassed, now: float) -> list[Command]:
         """Cordons waiting nodes that are admitted now, and reconciles the nodes whose time has come."""

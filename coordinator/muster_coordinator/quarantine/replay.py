@@ -126,16 +126,16 @@ class Replay:
         self._fleet = FleetState()
         self._now = since
         self._ticked_at = float("-inf")
-        self._tell(events.Restored(records=tuple(self._seen.values()), transitions=()), since)
+        self._handle(events.Restored(records=tuple(self._seen.values()), transitions=()), since)
 
     def take(self, event: events.Event, at: float) -> None:
         """Takes in an event. A request that is not valid in the replay is skipped."""
         self.pass_time(at)
         try:
-            self._tell(event, at)
+            self._handle(event, at)
         except Refused:
             return
-        self._tell(events.TimePassed(), at)
+        self._handle(events.TimePassed(), at)
 
     def pass_time(self, until: float) -> None:
         """Lets time pass up to `until`, in steps that end where time alone may change a decision."""
@@ -144,8 +144,8 @@ class Replay:
             while self._tests and self._tests[0][0] <= moment:
                 _, node, test = heapq.heappop(self._tests)
                 if self._is_under_way(node, test):
-                    self._tell(events.TestEnded(node=node, test=test, verdict=self._verdict(node)), moment)
-            self._tell(events.TimePassed(), moment)
+                    self._handle(events.TestEnded(node=node, test=test, verdict=self._verdict(node)), moment)
+            self._handle(events.TimePassed(), moment)
 
     @property
     def drained(self) -> frozenset[str]:
@@ -159,7 +159,7 @@ class Replay:
             moments.append(next_look)
         return max(min(moments), self._ticked_at + TICK_S) if moments else None
 
-    def _tell(self, event: events.Event, now: float) -> None:
+    def _handle(self, event: events.Event, now: float) -> None:
         """Has the reconciler handle an event, plays the answers of actors and tests, and notes the decisions."""
         self._now = now
         coming: deque[events.Event] = deque([event])
