@@ -104,7 +104,7 @@ class Admission:
         return must_go(record) and self._wait_alone(record, mass_events, now) is not record.decision.waits_for
 
     def basis(self, mass_events: MassEvents, now: float) -> tuple[object, ...]:
-        """Everything that `has_changed` depends on. While it stays the same, no waiting node need be looked at."""
+        """Everything that `has_changed` depends on. While it stays the same, the answers stay the same."""
         return self._records.version, mass_events, self._backlogs.version, self._rate.admits(now)
 
     def next_change(self, now: float) -> float | None:
