@@ -10,7 +10,7 @@ from muster.commands.options import ConfigOption
 from muster.defaults import DATA_DIR, HTTP_LISTEN
 from muster.secret_file import read_secret
 from muster.settings_table import read_table
-from muster_coordinator.web.client import Client
+from muster_coordinator.web.client import Client, local_url
 from muster_coordinator.web.local_token import find_token
 
 
@@ -30,9 +30,6 @@ TokenFileOption = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="File with the API token; default: http.token_file.")
 ]
 
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
-"""The address of a coordinator on this host that listens on every address."""
-
 
 def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Client:
     """A client of the coordinator at `url`, or at the address in the settings.
@@ -42,7 +39,7 @@ def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: C
     if url is not None and token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
     listen, settings_token_file, data_dir = _placed(config)
-    url = url or _url_of(listen)
+    url = url or local_url(listen)
     if token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
     if settings_token_file is not None:
@@ -63,8 +60,3 @@ def _placed(config: Path | None) -> tuple[str, Path | None, Path]:
 
     settings = validated_settings(table)
     return settings.http.listen, settings.http.token_file, settings.data_dir
-
-
-def _url_of(listen: str) -> str:
-    host, _, port = listen.rpartition(":")
-    return f"http://{_EVERY_ADDRESS.get(host, host)}:{port}"
