@@ -103,6 +103,8 @@ class Client:
         return _answer(self._url, *self._send(method, path, query, body))
 
     def _send(self, method: str, path: tuple[str, ...], query: str, body: str | None = None) -> tuple[int, bytes]:
+        if not all(path):  # the path would be that of a list, or none at all
+            raise Refused("a name or an id is missing: one argument is empty")
         target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         try:
