@@ -22,7 +22,7 @@ from muster.model import (
     Text,
 )
 from muster.params_schema import FlatSchema
-from muster.references import Reference
+from muster.references import Origin, Reference
 
 PLUGINS_LOADED = "plugins"
 """The check name under which every agent reports how its plugins were loaded."""
@@ -128,6 +128,7 @@ class Check(Generic[P]):
     - `by_rail` names the metric with one number for each rail of a group, by local rank. Such a check has a parameter
       `by_rail`, true or false, for measuring the rails one by one.
     - `judged` names the metrics to judge against references. A run reports those that have no reference.
+    - `references` are the check's own. `judge` gets them like those that come with muster; an operator's win over them.
     - `compared` names the metrics that the coordinator compares over the fleet and over time, and which way is worse.
     - `clear`, of a check that reports past events, forgets them on this node. `muster check clear` calls it after a
       repair.
@@ -150,6 +151,7 @@ class Check(Generic[P]):
     by_rail: str | None = None
     quick: Mapping[str, Any] = field(default_factory=dict)
     judged: tuple[str, ...] = ()
+    references: tuple[Reference, ...] = ()
     compared: Mapping[str, Worse] = field(default_factory=dict)
     watch: Callable[[], None] | None = None
     clear: Callable[[], None] | None = None
@@ -159,6 +161,8 @@ class Check(Generic[P]):
 
     def __post_init__(self) -> None:
         _NAME.validate_python(self.name)
+        if strange := [row.check for row in self.references if row.check != self.name]:
+            raise ValueError(f"check {self.name}: references must be for {self.name}, not for {strange[0]}")
         if self.cadence_s is not None:
             valid_params(self, {})  # a background run has only defaults
 
@@ -213,6 +217,11 @@ def describe(check: AnyCheck) -> CheckInfo:
         judged=check.judged,
         cost_s=check.cost_s,
     )
+
+
+def own_references(check: AnyCheck) -> tuple[Reference, ...]:
+    """The references that come with the check, whatever origin its author wrote."""
+    return tuple(row.model_copy(update={"origin": Origin.SHIPPED}) for row in check.references)
 
 
 def judged_metrics(checks: Mapping[str, AnyCheck]) -> dict[str, tuple[str, ...]]:

@@ -37,6 +37,7 @@ def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], w
         table = _table_at(model, location[:-1])
         return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
     message = _IN_OUR_WORDS.get(item["type"]) or _MUST.sub("must", item["msg"].removeprefix("Value error, "))
+    message = message.replace(" after validation", "")  # of a list that is too short or too long
     given = item["input"]
     hidden = list(secrets_in(key, given))
     message = without_quotes_of(hidden, message)

@@ -30,5 +30,16 @@ def require_extras(command: str, *extras: str) -> None:
     if missing:
         raise Unavailable(
             f"`muster {command}` needs packages that are not installed: {', '.join(missing)}; "
-            f"install them: pip install 'gpu-muster[{','.join(extras)}]'"
+            f"install them: {_pip_install(*extras)}"
         )
+
+
+def missing_package(error: BaseException) -> str | None:
+    """What to install after an import has failed for lack of an extra; None for any other error."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    extra = next((extra for extra, packages in PACKAGES.items() if name in packages), None)
+    return None if extra is None else f"{name} is not installed; install it: {_pip_install(extra)}"
+
+
+def _pip_install(*extras: str) -> str:
+    return f"pip install 'gpu-muster[{','.join(extras)}]'"

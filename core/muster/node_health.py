@@ -14,8 +14,8 @@ class HealthFinding(Cause):
 class NodeHealthReport(Data):
     """The health of a node at the time `at`.
 
-    `health` is the result of its checks. `is_silent` means that its agent has stopped reporting, so its health is
-    unknown. `findings` are those that stand against it, the worst first.
+    `health` is the result of its checks. `is_silent` means that its agent has stopped reporting. Then `health` is
+    UNKNOWN, or the fault that was found before. `findings` are those that stand against it, the worst first.
     """
 
     node: Name

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from muster.terminal import for_terminal
 
-_GAP = "  "
+GAP = "  "
+"""Between two columns."""
 
 
 def table(
@@ -32,13 +33,13 @@ def table(
 def _shrink(widths: list[int], header: Sequence[str], width: int, shrinkable: Mapping[str, int]) -> None:
     for name, least in shrinkable.items():
         column = header.index(name)
-        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+        excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
         widths[column] -= max(0, min(excess, widths[column] - least))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     fitted = (_cut(cell, width).ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return _GAP.join(fitted).rstrip()
+    return GAP.join(fitted).rstrip()
 
 
 def _cut(text: str, width: int) -> str:

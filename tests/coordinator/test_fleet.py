@@ -51,6 +51,27 @@ def test_a_node_is_lost_after_three_heartbeats_and_comes_back() -> None:
     assert made.handle(presence("a", online=False), 42.0) == []
 
 
+def test_a_lost_node_is_healthy_nowhere() -> None:
+    """Selections, counts and the API agree, and its last health is still known; a fault does not go away."""
+    made = fleet("good", "bad", "here")
+    made.handle(report(run(1, Verdict.FAIL, "bad"), run(2, Verdict.FAIL, "bad")), 1.0)
+    for node in ("good", "here"):
+        made.handle(report(run(1, node=node)), 1.0)
+    made.handle(presence("here"), 20.0)
+    made.handle(Ticked(), 40.0)
+    shown = {view.name: (view.lost, view.health, view.last_health) for view in views(made, 40.0)}
+    assert shown == {
+        "good": (True, Health.UNKNOWN, Health.HEALTHY),
+        "bad": (True, Health.FAILED, Health.FAILED),
+        "here": (False, Health.HEALTHY, Health.HEALTHY),
+    }
+    assert made.view(40.0).health == {Health.UNKNOWN: 1, Health.FAILED: 1, Health.HEALTHY: 1}
+    for health in Health:
+        expected = sorted(name for name, (_, now, _) in shown.items() if now is health)
+        assert made.select(f"health={health}") == expected
+    assert made.select("health!=HEALTHY") == made.select("health=LOST") == ["bad", "good"]
+
+
 def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     """The run is stored before it is acknowledged, and the story names it as the cause."""
     made = fleet("a")

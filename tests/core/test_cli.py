@@ -57,9 +57,15 @@ def test_commands_that_ask_a_coordinator_import_nothing_that_only_it_needs(comma
 
 
 @pytest.mark.usefixtures("live")
-def test_the_list_of_nodes_imports_no_model():
-    """They take longer to import than everything else that `muster node list` does; it works on the API's JSON."""
-    modules = modules_of("node", "list", "--url", "http://127.0.0.1:1")
+@pytest.mark.parametrize("place", ["--url", "--config"])
+def test_the_list_of_nodes_imports_no_model(place, tmp_path):
+    """They take longer to import than everything else that `muster node list` does; it works on the API's JSON.
+
+    Nor does it need the models of the settings for an ordinary settings file.
+    """
+    settings = tmp_path / "muster.toml"
+    settings.write_text("fleet = 'f'\ndata_dir = '/nowhere'\n[http]\nlisten = '127.0.0.1:1'\n[quarantine]\n")
+    modules = modules_of("node", "list", place, "http://127.0.0.1:1" if place == "--url" else str(settings))
     assert "muster_coordinator.web.client" in modules
     assert not modules & {"muster.model", "muster.config", "muster.check"}
     assert not {name for name in modules if name.startswith(("muster_coordinator.model", "muster_coordinator.fleet"))}

@@ -188,6 +188,22 @@ def test_show_keeps_infinities_and_times(muster, tmp_path):
     }
 
 
+def test_show_has_a_deprecated_setting_only_if_it_is_set(muster, tmp_path):
+    """Otherwise its copies would bring it into new settings files."""
+    shown = tomllib.loads(muster("config", "show").stdout)
+    assert "trust_loopback" in shown["http"]
+    assert "trust_loopback" not in shown["quarantine"]
+    for value in ("true", "false"):
+        shown = muster("config", "show", env={"MUSTER_QUARANTINE__TRUST_LOOPBACK": value}).stdout
+        assert tomllib.loads(shown)["quarantine"]["trust_loopback"] is (value == "true")
+
+
+def test_a_list_that_is_too_short_is_explained(muster):
+    """In our words, and not by how the settings are checked."""
+    refused = muster("config", "check", env={"MUSTER_SUITES__X__STEPS": "[]"})
+    assert refused.stderr == "muster: setting 'suites.x.steps': must have at least 1 item, not 0\n"
+
+
 def test_show_as_json(muster, settings_file):
     """The same settings as JSON; the environment can name the file."""
     done = muster("config", "show", "--json", env={"MUSTER_CONFIG": str(settings_file)})

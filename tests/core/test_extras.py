@@ -8,7 +8,7 @@ from importlib.metadata import packages_distributions, requires
 
 import pytest
 
-from muster.extras import PACKAGES
+from muster.extras import PACKAGES, missing_package
 
 WITHOUT_THEM = """
 import os, sys
@@ -79,6 +79,26 @@ def test_only_what_is_missing_is_listed(muster_with):
     listed = re.search(r"not installed: (.*); install", done.stderr)
     assert listed is not None
     assert listed[1].split(", ") == sorted({*PACKAGES["coordinator"]} - {"prometheus_client"})
+
+
+def test_a_check_without_its_packages_says_what_to_install(muster_with):
+    """In its finding, because only the check knows that it needs them."""
+    done = muster_with({"agent"}, "check run gemm")
+    assert done.returncode == 3
+    assert "run.raised: torch is not installed; install it: pip install 'gpu-muster[torch]'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'other'", name="other"),
+        ModuleNotFoundError(),
+        ImportError("x", name="torch"),
+    ],
+)
+def test_another_error_is_not_about_an_extra(error):
+    """A package of a plugin is in no extra of ours, and a broken torch is not a missing one."""
+    assert missing_package(error) is None
 
 
 @pytest.mark.parametrize("command", ["agent --help", "check list", "config check"])

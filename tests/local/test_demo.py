@@ -2,6 +2,8 @@
 
 import json
 import signal
+import socket
+from contextlib import closing
 
 import pytest
 
@@ -14,10 +16,16 @@ pytestmark = pytest.mark.torch
 
 
 def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_path):
-    """With exit code 0, and with what it found as JSON; nothing of it is left."""
-    report = tmp_path / "demo.json"
-    running = local("demo", "--nodes", str(LEAST_NODES_WITH_FAULTS), "--json", str(report), **torch_in_agents)
+    """With exit code 0, and with what it found as JSON; nothing of it is left. The API is where the settings say."""
+    report, config, token = tmp_path / "demo.json", tmp_path / "demo.toml", tmp_path / "token"
+    token.write_text("secret")
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    config.write_text(f"[http]\nlisten = '{listen}'\ntoken_file = '{token}'\n")
+    arguments = ("--nodes", str(LEAST_NODES_WITH_FAULTS), "--json", str(report), "--config", str(config))
+    running = local("demo", *arguments, **torch_in_agents)
     assert running.process.wait(DEADLINE_S + 10) == 0, running.text
+    assert f"broker and coordinator are up: http://{listen}\n" in running.text
     outcome = json.loads(report.read_text())
     assert set(outcome) == {"ok", "injected", "named", "nodes", "sweep", "duration_s"}
     assert (outcome["ok"], set(outcome["named"])) == (True, set(outcome["injected"]))
@@ -52,3 +60,13 @@ def test_too_few_nodes_are_refused(muster, tmp_path):
     assert (done.returncode, done.stdout) == (64, "")
     assert "needs 6 to 64 nodes" in done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_settings_that_it_cannot_use_are_refused(muster, tmp_path):
+    """Before anything is started or written: nobody expects them to be ignored."""
+    config = tmp_path / "muster.toml"
+    config.write_text("data_dir = '/var/lib/muster'\n")
+    done = muster("demo", "--config", str(config), env={"TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (64, "")
+    assert f"--config {config}: the demo makes its own data_dir; use a file without them" in done.stderr
+    assert [*tmp_path.iterdir()] == [config]

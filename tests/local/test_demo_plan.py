@@ -17,6 +17,7 @@ from muster_coordinator.local.demo_plan import (
     coordinator_settings,
     named,
     plan,
+    require_usable,
 )
 from muster_coordinator.local.processes import environment
 from muster_coordinator.model.nodes import NodeFinding, NodeView
@@ -61,6 +62,14 @@ def test_the_settings_are_valid_and_keep_the_parts_apart():
     assert {agent.broker.url for agent in agents} == {"mqtt://127.0.0.1:1"}
     assert {agent.agent.listen for agent in agents} == {"127.0.0.1:0"}
     assert {coordinator.fleet} == {agent.fleet for agent in agents}
+
+
+def test_settings_of_a_real_fleet_are_refused():
+    """All of them are listed; the others in the same tables can be used."""
+    require_usable({"http": {"listen": "127.0.0.1:1"}, "store": {"keep_days": 3}, "agent": {"rack": "r1"}}, Path("f"))
+    real = {"fleet": "prod", "broker": {}, "store": {"url": "x"}, "agent": {"listen": "127.0.0.1:2"}}
+    with pytest.raises(Refused, match=r"--config f: the demo makes its own fleet, broker, store\.url, agent\.listen;"):
+        require_usable(real, Path("f"))
 
 
 def test_only_the_nodes_with_a_fault_are_told_one():

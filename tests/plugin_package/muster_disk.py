@@ -44,8 +44,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     """Holds the free share against the operator's reference, or else against our own."""
     share = measurement.metrics["free_share"]
     assert not isinstance(share, list)
-    reference = references.get("free_share", ENOUGH)
-    return judge_value(share, reference, code="disk.full", action=Action.CHECK_APPLICATION)
+    return judge_value(share, references.get("free_share"), code="disk.full", action=Action.CHECK_APPLICATION)
 
 
 DISK = Check(
@@ -58,6 +57,7 @@ DISK = Check(
     timeout_s=10,
     cadence_s=600,
     judged=("free_share",),
+    references=(ENOUGH,),
     finds={"disk.full": "the file system has little free space left"},
 )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from muster import Measurement, Reference, Severity
+from muster.references import applicable
 
 PACKAGE = Path(__file__).parent
 
@@ -51,8 +52,19 @@ def test_its_check_runs(muster, environment, tmp_path):
     done = muster("check", "run", "disk", "--param", f"path={tmp_path}", "--json", env=environment)
     run = json.loads(done.stdout)["items"][0]
     assert (run["check"], run["params"]) == ("disk", {"path": str(tmp_path)})
-    assert 0 <= run["metrics"]["free_share"] <= 1
+    share = run["metrics"]["free_share"]
+    assert 0 <= share <= 1
     assert done.returncode == {"PASS": 0, "WARN": 1, "FAIL": 2}[run["verdict"]]
+    assert [each["code"] for each in run["findings"]] == (["disk.full"] if share < 0.1 else [])
+
+
+def test_its_check_is_judged_by_an_operators_reference(muster, environment, tmp_path):
+    """It replaces the reference that comes with the check."""
+    references = tmp_path / "references.toml"
+    references.write_text('[[reference]]\ncheck = "disk"\nmetric = "free_share"\nfail_below = 2\nsource = "us"\n')
+    done = muster("check", "run", "disk", "--json", env={**environment, "MUSTER_REFERENCES_FILE": str(references)})
+    (found,) = json.loads(done.stdout)["items"][0]["findings"]
+    assert (done.returncode, found["code"], found["evidence"]["source"]) == (2, "disk.full", "us")
 
 
 def test_its_params_are_checked_by_the_settings(muster, environment):
@@ -106,8 +118,9 @@ def muster_disk():
 
 @pytest.mark.parametrize(("share", "severity"), [(0.5, None), (0.05, Severity.WARNING), (0.01, Severity.ERROR)])
 def test_judging(muster_disk, share, severity):
-    """The share of free space is judged by the shipped reference."""
-    findings = muster_disk.judge(Measurement(metrics={"free_share": share}), {})
+    """The share of free space is judged by the reference that comes with the check."""
+    own = applicable(muster_disk.DISK.references, "disk", {})
+    findings = muster_disk.judge(Measurement(metrics={"free_share": share}), own)
     assert [finding.severity for finding in findings] == ([severity] if severity else [])
 
 

@@ -107,7 +107,11 @@ def _from_slurm(environment: Mapping[str, str]) -> Job:
 
 
 def first_host(nodes: str) -> str:
-    """The first host of Slurm's list. Example: gpu03 for `gpu[03-07,9],login`."""
+    """The first host of Slurm's list. Example: gpu03 for `gpu[03-07,9],login`.
+
+    Written by hand, because the only library, python-hostlist, has a licence (GPL) that would become muster's. The
+    coordinator has a parser for whole lists; agents do not import it, and a job of ten thousand hosts needs only one.
+    """
     found = re.match(r"([^\[,]+)(?:\[(\d+)[^\]]*\]([^,]*))?", nodes)
     if found is None:
         raise Refused(f"SLURM_NODELIST {nodes!r} is not a list of hosts")
@@ -115,7 +119,10 @@ def first_host(nodes: str) -> str:
 
 
 def tasks_on_node(tasks: str, node: int) -> int:
-    """The number of tasks of a node, counted from 0, in Slurm's notation. Example: 3 for node 2 of `4(x2),3`."""
+    """The number of tasks of a node, counted from 0, in Slurm's notation. Example: 3 for node 2 of `4(x2),3`.
+
+    Written by hand: no library reads this notation, and Slurm's own commands may be missing inside a container.
+    """
     try:
         for part in tasks.split(","):
             count, _, times = part.rstrip(")").partition("(x")

@@ -10,6 +10,7 @@ import traceback
 
 from pydantic import TypeAdapter, ValidationError
 
+from muster.extras import missing_package
 from muster.model import Finding, Json, Severity
 from muster_agent.decide.orders import ChildExit
 
@@ -58,7 +59,8 @@ def raised(error: BaseException) -> Finding:
         return _unknown("out_of_memory", "the run wanted more memory than it may take", {"traceback": text})
     first_line, *_ = [*str(error).splitlines(), ""]  # the rest may be a whole C++ stack; it is in the traceback
     evidence = {**_own_evidence(error), "traceback": text}
-    return _unknown("raised", f"{type(error).__name__}: {first_line}"[:_SUMMARY_CHARACTERS], evidence)
+    summary = missing_package(error) or f"{type(error).__name__}: {first_line}"
+    return _unknown("raised", summary[:_SUMMARY_CHARACTERS], evidence)
 
 
 def _own_evidence(error: BaseException) -> Json:

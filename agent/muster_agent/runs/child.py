@@ -27,7 +27,7 @@ from typing import Any
 
 import pydantic_core
 
-from muster.check import AnyCheck, Rendezvous, Skip
+from muster.check import AnyCheck, Rendezvous, Skip, own_references
 from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
 from muster.plugins import HookAnswer, Plugins
 from muster.references import Reference, applicable
@@ -150,7 +150,8 @@ def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunCont
         context.scratch.mkdir(parents=True)  # inside the try: on a full disk, the run must fail and not the child
         found += _prepare(plugins, check, context)
         measurement = _measured(check, context)
-        rows = applicable(context.assignment.references, check.name, measurement.facts)
+        known = (*own_references(check), *context.assignment.references)
+        rows = applicable(known, check.name, measurement.facts)
         found += check.judge(measurement, rows)
         found += _not_judged(check, measurement, rows, context)
     except Skip as skip:

@@ -1,16 +1,18 @@
 """The options with which commands find the coordinator."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from muster.addresses import is_loopback
 from muster.commands.options import ConfigOption
-from muster.defaults import DATA_DIR, HTTP_LISTEN
+from muster.defaults import DATA_DIR, HTTP_LISTEN, TABLES
 from muster.secret_file import read_secret
 from muster.settings_table import read_table
-from muster_coordinator.web.client import Client
+from muster_coordinator.web.client import Client, local_url
 from muster_coordinator.web.local_token import find_token
 
 
@@ -30,9 +32,6 @@ TokenFileOption = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="File with the API token; default: http.token_file.")
 ]
 
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
-"""The address of a coordinator on this host that listens on every address."""
-
 
 def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: ConfigOption = None) -> Client:
     """A client of the coordinator at `url`, or at the address in the settings.
@@ -42,7 +41,7 @@ def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: C
     if url is not None and token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
     listen, settings_token_file, data_dir = _placed(config)
-    url = url or _url_of(listen)
+    url = url or local_url(listen)
     if token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
     if settings_token_file is not None:
@@ -53,18 +52,30 @@ def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: C
 def _placed(config: Path | None) -> tuple[str, Path | None, Path]:
     """The settings for reaching the coordinator: `http.listen`, `http.token_file` and `data_dir`.
 
-    If nothing is set, the defaults need no check, and the settings' models are not imported: that takes longer than a
-    command such as `muster node list` otherwise runs.
+    The models check the settings and name every mistake, but their import takes longer than a command such as `muster
+    node list` otherwise runs. So they are used only if `_placed_quickly` finds anything unusual.
     """
     table = read_table(config, os.environ)
-    if not table:
-        return HTTP_LISTEN, None, Path(DATA_DIR).expanduser()
+    if (placed := _placed_quickly(table)) is not None:
+        return placed
     from muster.config import validated_settings  # noqa: PLC0415 (see above)
 
     settings = validated_settings(table)
     return settings.http.listen, settings.http.token_file, settings.data_dir
 
 
-def _url_of(listen: str) -> str:
-    host, _, port = listen.rpartition(":")
-    return f"http://{_EVERY_ADDRESS.get(host, host)}:{port}"
+def _placed_quickly(table: Mapping[str, Any]) -> tuple[str, Path | None, Path] | None:
+    """The same without the models; None if a table may be misspelt or a value wrong."""
+    http = table.get("http", {})
+    if not table.keys() <= TABLES or not isinstance(http, dict) or not http.keys() <= {"listen", "token_file"}:
+        return None
+    listen, data_dir = http.get("listen", HTTP_LISTEN), table.get("data_dir", DATA_DIR)
+    token_file = http.get("token_file")
+    if not isinstance(listen, str) or not isinstance(data_dir, str) or not isinstance(token_file, str | None):
+        return None
+    try:
+        if token_file is None and not is_loopback(listen):
+            return None
+        return listen, None if token_file is None else Path(token_file).expanduser(), Path(data_dir).expanduser()
+    except (ValueError, RuntimeError):  # no address, or a ~ without a home directory
+        return None

@@ -12,12 +12,13 @@ import typer
 from pydantic_core import to_json
 
 from muster.commands.options import ConfigOption
-from muster.config import load
+from muster.config import validated_settings
 from muster.errors import Refused
 from muster.extras import require_extras
+from muster.settings_table import read_table
 from muster.terminal import say
 from muster_coordinator.local.demo import Demo
-from muster_coordinator.local.demo_plan import plan
+from muster_coordinator.local.demo_plan import plan, require_usable
 
 WRONG = 2
 """Exit code if muster named other nodes than the faulty ones: the exit code of a check that fails."""
@@ -27,7 +28,7 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def demo(
-    nodes: Annotated[int, typer.Option(help="Number of agents.")] = 8,
+    nodes: Annotated[int, typer.Option(help="Number of agents: 6 to 64; 2 to 64 with --no-faults.")] = 8,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the fleet running until stopped.")] = False,
     no_faults: Annotated[bool, typer.Option("--no-faults", help="Start a fleet without faults.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
@@ -39,12 +40,15 @@ def demo(
     """
     require_extras("demo", "agent", "coordinator", "torch")
     fleet = plan(nodes, with_faults=not no_faults)
-    load(config_file, {})  # errors in the file are reported here and not in the log of a part
+    table = read_table(config_file, {})
+    settings = validated_settings(table)  # errors in the file are reported here and not in the log of a part
+    if config_file is not None:
+        require_usable(table, config_file)
     if json_file is not None:
         _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
-        ok = asyncio.run(_run(Demo(fleet, directory, config_file), keep, json_file))
+        ok = asyncio.run(_run(Demo(fleet, directory, config_file, settings.http), keep, json_file))
     except (asyncio.CancelledError, KeyboardInterrupt) as stopped:
         shutil.rmtree(directory)
         raise typer.Exit(_TERMINATED if isinstance(stopped, asyncio.CancelledError) else _INTERRUPTED) from None

@@ -8,6 +8,7 @@ import typer
 
 from muster.cli import INTERRUPTED
 from muster.errors import Unavailable
+from muster.nouns import count
 from muster.terminal import say
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.progress import SweepProgress
@@ -28,7 +29,7 @@ def follow(client: Client, answer: Any) -> Any:
     sweep = client.read(SweepRecord.model_validate, answer)
     progress = SweepProgress(sys.stderr)
     try:
-        say(f"sweep {sweep.id}: {len(sweep.nodes)} nodes", file=sys.stderr)
+        say(f"sweep {sweep.id}: {count(len(sweep.nodes), 'node')}", file=sys.stderr)
         while True:
             asked_at = time.monotonic()
             answer = client.get("sweeps", sweep.id)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from muster.commands.options import JsonOption, options_of
+from muster.nouns import count
 from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
@@ -123,4 +124,4 @@ def forget(
     from muster_coordinator.model.quarantine_views import BudgetView  # noqa: PLC0415 (see above)
 
     left = client.read(BudgetView.model_validate, answer).quarantine
-    say(f"{node} is forgotten; {left.away} of {left.nodes} nodes are out of service now")
+    say(f"{node} is forgotten; {left.away} of {count(left.nodes, 'node')} are out of service now")

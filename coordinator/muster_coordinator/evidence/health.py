@@ -18,7 +18,7 @@ it. Findings of baselines stand until the same comparison finds nothing: a WARNI
 SUSPECT. Misconduct of the agent makes the node DEGRADED until the agent has behaved for a while.
 
 Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself. Runs
-and findings show how old they are. A silent node shows as lost, which is not health.
+and findings show how old they are. But nobody can measure a lost node again: its health shows as UNKNOWN at best.
 
 Adding a run takes time in proportion to the standing findings of the node.
 """
@@ -94,6 +94,15 @@ _REASONS: dict[CheckStanding, str] = {
 }
 
 _BEST_TO_WORST = (Health.HEALTHY, Health.UNKNOWN, Health.DEGRADED, Health.SUSPECT, Health.FAILED)
+
+
+def present_health(last: Health, *, lost: bool) -> Health:
+    """The health that selections, counts, lists, metrics and the API show for a node whose evidence says `last`.
+
+    A lost node is not HEALTHY, because nobody knows what has happened since. Faults stay: silence mends nothing.
+    """
+    return Health.UNKNOWN if lost and last is Health.HEALTHY else last
+
 
 _HEALTH_OF_OTHERS = {Severity.WARNING: Health.DEGRADED, Severity.ERROR: Health.SUSPECT}
 

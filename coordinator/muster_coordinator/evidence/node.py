@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
-from muster_coordinator.evidence.health import Evidence
+from muster_coordinator.evidence.health import Evidence, present_health
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.orders import run_patience_s
@@ -93,7 +93,7 @@ class Node:
             name=self.name,
             topology=self.topology,
             labels=self.labels,
-            health=self.health,
+            health=present_health(self.health, lost=not self.online),
             service=self.service,
             machine_type=self.inventory.machine_type,
             gpu_models=frozenset(device.model for device in self.inventory.devices),
@@ -212,7 +212,8 @@ class Node:
     def view(self, *, lost: bool) -> NodeView:
         return NodeView(
             name=self.name,
-            health=self.health,
+            health=present_health(self.health, lost=lost),
+            last_health=self.health,
             service=self.service,
             dry_run=self.dry_run,
             lost=lost,

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from muster.model import Health, ServiceState
+from muster_coordinator.evidence.health import present_health
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.nodes import FleetView
 
@@ -12,8 +13,7 @@ from muster_coordinator.model.nodes import FleetView
 class Tally:
     """Numbers of nodes by health, by service state and by both, the `lost` nodes, and findings of comparisons by code.
 
-    Nodes that have left the fleet are not among the lost ones. A node that is not heard counts as UNKNOWN at best: its
-    health is from the time when it still reported.
+    Nodes that have left the fleet are not among the lost ones.
     """
 
     health: Counter[Health]
@@ -28,7 +28,7 @@ def tally(registry: NodeRegistry, now: float) -> Tally:
     nodes = registry.nodes.values()
     silent = {node.name for node in nodes if registry.heartbeats.is_lost(node.name, now)}
     compared = (found for node in nodes for findings in node.evidence.comparisons.values() for found in findings)
-    health = {node.name: _counted_as(node.health, lost=node.name in silent) for node in nodes}
+    health = {node.name: present_health(node.health, lost=node.name in silent) for node in nodes}
     return Tally(
         health=Counter(health.values()),
         service=Counter(node.service for node in nodes),
@@ -36,10 +36,6 @@ def tally(registry: NodeRegistry, now: float) -> Tally:
         lost=tuple(sorted(node.name for node in nodes if not node.left and node.name in silent)),
         compared=Counter(finding.code for finding in compared),
     )
-
-
-def _counted_as(health: Health, *, lost: bool) -> Health:
-    return Health.UNKNOWN if lost and health is Health.HEALTHY else health
 
 
 def fleet_view(name: str, registry: NodeRegistry, now: float) -> FleetView:

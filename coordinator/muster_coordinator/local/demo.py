@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from muster.config import HttpSettings
 from muster.errors import Unavailable
+from muster.secret_file import read_secret
 from muster.terminal import line_width, say
 from muster_coordinator.local import processes
 from muster_coordinator.local.demo_plan import (
@@ -36,7 +38,7 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.sweeps.progress import News
 from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.web.client import Client
+from muster_coordinator.web.client import Client, local_url
 from muster_coordinator.web.local_token import find_token
 
 DEADLINE_S = 240.0
@@ -60,15 +62,20 @@ class DemoOutcome:
 class Demo:
     """One run of the demo. The fleet lives as long as the context; `directory` gets its logs and databases.
 
-    `config` is a settings file that every part reads; the demo's own settings override it.
+    `config` is a settings file that every part reads. `http` are its settings of the API; without an address in the
+    file, the API gets any free one.
     """
 
-    def __init__(self, plan: DemoPlan, directory: Path, config: Path | None, out: TextIO = sys.stdout) -> None:
+    def __init__(
+        self, plan: DemoPlan, directory: Path, config: Path | None, http: HttpSettings, out: TextIO = sys.stdout
+    ) -> None:
         self._plan = plan
         self._directory = directory
         self._options = [] if config is None else ["--config", str(config)]
         self._out = out
-        self._addresses = Addresses(broker=_free_address(), http=_free_address())
+        listen = http.listen if "listen" in http.model_fields_set else _free_address()
+        self._addresses = Addresses(broker=_free_address(), http=listen)
+        self._token_file = http.token_file
         self._client = Client(self.url)
         self._stack = ExitStack()
         self._parts: list[processes.LocalProcess] = []
@@ -77,7 +84,7 @@ class Demo:
     @property
     def url(self) -> str:
         """The URL of the demo's API."""
-        return f"http://{self._addresses.http}"
+        return local_url(self._addresses.http)
 
     @property
     def data_dir(self) -> Path:
@@ -113,11 +120,16 @@ class Demo:
             self._line(f"  put into {node}: {FAULT_TEXTS[fault]} (simulated)")
 
     async def _start_coordinator(self) -> None:
+        if await self._coordinator_answers():  # the demo would start its sweep there
+            raise Unavailable(f"a coordinator runs at {self.url} already; stop it, or change http.listen in --config")
         await self._start("coordinator", coordinator_settings(self._addresses, self._directory))
+        if self._token_file is not None:
+            self._client = Client(self.url, read_secret(self._token_file, "http.token_file"))
         while not await self._coordinator_answers():
             self._check_parts()
             await asyncio.sleep(POLL_S)
-        self._client = Client(self.url, find_token(self.data_dir, self.url))
+        if self._token_file is None:
+            self._client = Client(self.url, find_token(self.data_dir, self.url))
         self._step(f"broker and coordinator are up: {self.url}")
 
     async def _start_agents(self) -> None:

@@ -1,5 +1,6 @@
 """The fleet of the demo, its faults, and the nodes that muster named."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ class DemoPlan:
     injected: dict[str, str]
 
 
+_OWN = ("fleet", "node", "data_dir", "broker", "store.url", "agent.listen")
+"""Settings that the demo makes itself.
+
+With those of a file, it would write into the data of a real fleet, or all its agents would listen at one port.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Addresses:
     """The addresses at which the parts of the demo listen, all on loopback."""
@@ -55,6 +63,19 @@ def plan(count: int, with_faults: bool) -> DemoPlan:
     nodes = tuple(f"node-{number}" for number in range(1, count + 1))
     injected = {nodes[count // 3]: "gpu", nodes[2 * count // 3]: "slow_link"} if with_faults else {}
     return DemoPlan(nodes, injected)
+
+
+def require_usable(table: Mapping[str, Any], file: Path) -> None:
+    """Raises Refused if the settings `table` in `file` has settings that the demo makes itself."""
+    if found := [name for name in _OWN if _is_set(table, name)]:
+        raise Refused(
+            f"--config {file}: the demo makes its own {', '.join(found)}; use a file without them, or no --config"
+        )
+
+
+def _is_set(table: Mapping[str, Any], name: str) -> bool:
+    first, _, rest = name.partition(".")
+    return first in table and (not rest or _is_set(table[first], rest))
 
 
 def coordinator_directory(directory: Path) -> Path:

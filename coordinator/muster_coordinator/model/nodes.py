@@ -85,7 +85,8 @@ def read_node(body: str) -> NodeRecord:
 class NodeView(Data):
     """A node as the API serves it.
 
-    `lost` says only that its heartbeat has stopped. A node that has `left` the fleet is silent and no scheduler lists
+    `lost` says only that its heartbeat has stopped. The `health` of a lost node is UNKNOWN, or its fault if it has one.
+    `last_health` is its health when it last reported. A node that has `left` the fleet is silent and no scheduler lists
     it, or another node has its name.
 
     In a `dry_run` the service state is what it would be. `clock_ahead_s` is how many seconds its clock is ahead of the
@@ -94,6 +95,7 @@ class NodeView(Data):
 
     name: str
     health: Health
+    last_health: Health | None = None
     service: ServiceState
     dry_run: bool = False
     lost: bool

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
+from muster.nouns import count
 from muster.wire.messages import AnyGroupReply
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.counts import Counts
@@ -151,7 +152,8 @@ class SweepRegistry:
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         self._timetable.note_swept(plan.nodes)
         self._counts.sweeps += 1
-        text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
+        nodes = count(len(plan.nodes), "node")
+        text = f"takes part in a sweep of {nodes} with {plan.task.check}, strategy {plan.strategy}"
         told = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
         return [*told, *sweep.begin(now), *self._settle(sweep, now)]
 

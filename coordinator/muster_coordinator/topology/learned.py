@@ -26,6 +26,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from muster.nouns import count
+
 LEAST_GAP = 0.15
 """Least shortfall of the slower side of a gap: three times the noise of a bad fabric. A fault must be as large in
 `localize.evidence.threshold`."""
@@ -68,8 +70,8 @@ class LearnedLeaf:
     confidence: float
 
     def __str__(self) -> str:
-        inside = f"{self.inside_gbps:.4g} GB/s with each other ({self.inside_pairs} pairs)"
-        across = f"{self.across_gbps:.4g} GB/s with others ({self.across_pairs} pairs)"
+        inside = f"{self.inside_gbps:.4g} GB/s with each other ({count(self.inside_pairs, 'pair')})"
+        across = f"{self.across_gbps:.4g} GB/s with others ({count(self.across_pairs, 'pair')})"
         return f"{self.name}: {len(self.nodes)} nodes reach {inside} and {across}"
 
 

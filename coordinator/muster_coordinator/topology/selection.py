@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
+from muster.nouns import count
 from muster_coordinator.topology.hostlist import expand
 from muster_coordinator.topology.selection_term import KEYS, LABEL, STATES, Candidate, Term, is_pattern
 
@@ -131,8 +132,8 @@ def _why_nobody(terms: Iterable[Term], nodes: Sequence[Candidate]) -> str:
     """The number of nodes that each term fits by itself, and the existing values if it fits none."""
     parts = []
     for term in terms:
-        if count := sum(map(term.fits, nodes)):
-            parts.append(f"{term} fits {count} of {len(nodes)} nodes")
+        if fitting := sum(map(term.fits, nodes)):
+            parts.append(f"{term} fits {fitting} of {count(len(nodes), 'node')}")
         elif existing := term.existing(nodes):
             parts.append(f"{term} fits none (there is {_some(existing)})")
         else:

@@ -12,7 +12,7 @@ LABEL = "label:"
 """Prefix of the key of a label."""
 
 LOST = "LOST"
-"""The value of `health` of a silent node, beside its last health, as `muster node list` shows it."""
+"""The value of `health` of every lost node, beside UNKNOWN or the fault that it had when it last reported."""
 
 STATES: dict[str, tuple[str, ...]] = {"health": (*Health, LOST), "service": tuple(ServiceState)}
 """The keys whose values are states of muster, which change."""
@@ -25,7 +25,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The values of a node that selections compare; None or empty if unknown."""
+    """The values of a node that selections compare; None or empty if unknown. A `lost` node is not HEALTHY."""
 
     name: str
     topology: Topology = field(default_factory=Topology)

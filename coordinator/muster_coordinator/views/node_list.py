@@ -10,18 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from muster.table import table
+from muster.table import GAP, table
 from muster.terminal import in_one_line
 
 Json = Mapping[str, Any]
+Columns = Mapping[str, list[str]]
+"""The cells of each column, by its header."""
 
-_HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
-
-_SHRINKABLE = {"DEVICES": 10, "FINDINGS": 8, "HEALTH": 8}
-"""The columns that may be cut, the least important first, and their minimum widths. Names are never cut."""
-
-_DISPENSABLE = _HEADER.index("DEVICES")
-"""The column that is left out if cutting is not enough."""
+_LEAST_NAME, _LEAST_DEVICES, _LEAST_FINDINGS = 24, 10, 8
+"""Minimum widths of columns that are cut. A name of 24 characters has room for the address in the name of a cloud
+instance, and for the random end of the name of a Kubernetes node."""
 
 HEALTH_ORDER = ("FAILED", "SUSPECT", "DEGRADED", "UNKNOWN", "HEALTHY")
 SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
@@ -45,17 +43,77 @@ def listed_node(answer: Any) -> Json:
 def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
     """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
     ordered = sorted(nodes, key=_urgency)
-    text = _fitted([_row(node, now) for node in ordered], width)
+    columns = _columns(ordered, now)
+    if width is not None:
+        columns = _fitted(columns, _worst_findings(ordered), width)
+    rows = zip(*columns.values(), strict=True)
+    text = table(tuple(columns), rows, width=width, shrinkable={"FINDINGS": _LEAST_FINDINGS})
+    if width is not None:  # a terminal may be narrower than the least widths together
+        text = "\n".join(line[:width] for line in text.splitlines())
     return f"{text}\n{_DRY_RUN_NOTE}" if any(node.get("dry_run") for node in ordered) else text
 
 
-def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
-    text = table(_HEADER, rows, width=width, shrinkable=_SHRINKABLE)
-    if width is None or max(map(len, text.splitlines())) <= width:
-        return text
-    header, *shorter = ((*row[:_DISPENSABLE], *row[_DISPENSABLE + 1 :]) for row in (_HEADER, *rows))
-    kept = {name: least for name, least in _SHRINKABLE.items() if name in header}
-    return table(header, shorter, width=width, shrinkable=kept)
+def _columns(nodes: Sequence[Json], now: float) -> Columns:
+    columns = {
+        "NODE": [node["name"] for node in nodes],
+        "HEALTH": [health(node) for node in nodes],
+        "SERVICE": [f"{node['service']}{'*' if node.get('dry_run') else ''}" for node in nodes],
+        "SEEN": [seen(node, now) for node in nodes],
+        "DEVICES": [devices(node) for node in nodes],
+        "FINDINGS": [", ".join(_labels(node)) or "-" for node in nodes],
+    }
+    return {header: [in_one_line(cell) for cell in cells] for header, cells in columns.items()}
+
+
+def _worst_findings(nodes: Iterable[Json]) -> list[str]:
+    """The least that FINDINGS must show: the worst finding of each node, and that there are more."""
+    labels = [[in_one_line(label) for label in _labels(node)] for node in nodes]
+    return [f"{found[0]},…" if len(found) > 1 else "".join(found) for found in labels]
+
+
+def _fitted(columns: Columns, worst: list[str], width: int) -> Columns:
+    """The columns after those have given way that say least about what is wrong.
+
+    First DEVICES and the former health of lost nodes make room for all findings; then SEEN and the middle of names for
+    the worst ones. FINDINGS is cut last, by `table`.
+    """
+    if excess := _excess(columns, width):
+        least = max(_LEAST_DEVICES, _widest(columns["DEVICES"]) - excess)
+        columns = {**columns, "DEVICES": [_cut_end(cell, least) for cell in columns["DEVICES"]]}
+    if _excess(columns, width):
+        columns = _without(columns, "DEVICES")
+    if _excess(columns, width):
+        columns = {**columns, "HEALTH": [cell.partition(" ")[0] for cell in columns["HEALTH"]]}
+    if _excess({**columns, "FINDINGS": worst}, width):
+        columns = _without(columns, "SEEN")
+    if excess := _excess({**columns, "FINDINGS": worst}, width):
+        least = max(_LEAST_NAME, _widest(columns["NODE"]) - excess)
+        columns = {**columns, "NODE": [_cut_middle(name, least) for name in columns["NODE"]]}
+    return columns
+
+
+def _excess(columns: Columns, width: int) -> int:
+    """How many characters the lines are too long."""
+    widths = [max(map(len, (header, *cells))) for header, cells in columns.items()]
+    return max(0, sum(widths) + len(GAP) * (len(widths) - 1) - width)
+
+
+def _widest(cells: Sequence[str]) -> int:
+    return max(map(len, cells), default=0)
+
+
+def _without(columns: Columns, header: str) -> Columns:
+    return {name: cells for name, cells in columns.items() if name != header}
+
+
+def _cut_end(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _cut_middle(name: str, most: int) -> str:
+    """Two thirds of what fits from the beginning and a third from the end, where names of nodes differ."""
+    end = most // 3
+    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
@@ -68,23 +126,19 @@ def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
 def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
     """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 
-    A lost node counts as UNKNOWN at best, because its health is from the time when it still reported. Nodes that have
-    left the fleet come last.
+    Nodes that have left the fleet come last.
     """
     urgency = HEALTH_ORDER.index(node["health"])
-    if node["lost"]:
+    if node["lost"]:  # for an older coordinator, which serves its last health
         urgency = min(urgency, HEALTH_ORDER.index("UNKNOWN"))
     return bool(node.get("left")), urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
 
 
-def _row(node: Json, now: float) -> tuple[str, ...]:
-    service = f"{node['service']}{'*' if node.get('dry_run') else ''}"
-    return node["name"], health(node), service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
-
-
 def health(node: Json) -> str:
     """The health of a node; for a silent node, that it is lost, and its health when it last reported."""
-    return f"LOST (was {node['health']})" if node["lost"] else str(node["health"])
+    if not node["lost"]:
+        return str(node["health"])
+    return f"LOST (was {node.get('last_health') or node['health']})"  # an older coordinator has only `health`
 
 
 def seen(node: Json, now: float) -> str:
@@ -111,14 +165,23 @@ def _model(device: Json) -> str:
     return f"{model} (simulated)" if device.get("simulated") and not model.endswith("(simulated)") else model
 
 
-def _findings(findings: Iterable[Json]) -> str:
-    """The codes, the worst first, each once; an XID with its number and its GPU."""
-    ordered = sorted(findings, key=lambda finding: SEVERITY_ORDER.index(finding["severity"]))
-    return ", ".join(dict.fromkeys(_code(finding) for finding in ordered))
+def _labels(node: Json) -> list[str]:
+    """The findings of a node, the worst first, each once with all its GPUs: `XID 79 GPU 3`, `gemm.slow GPU 0,1`."""
+    gpus: dict[tuple[str, bool], dict[str, None]] = {}
+    for finding in sorted(node["findings"], key=lambda finding: SEVERITY_ORDER.index(finding["severity"])):
+        gpu = finding.get("device")
+        indexes = gpus.setdefault((_label(finding), gpu is None), {})
+        if gpu is not None:
+            indexes[str(gpu)] = None
+    return [f"{label} GPU {','.join(indexes)}" if indexes else label for (label, _), indexes in gpus.items()]
 
 
-def _code(finding: Json) -> str:
-    xid, gpu = finding.get("evidence", {}).get("xid"), finding.get("device")
-    if xid is None:
-        return str(finding["code"])
-    return f"{finding['code']} {xid}" if gpu is None else f"{finding['code']} {xid} GPU {gpu}"
+def _label(finding: Json) -> str:
+    """The number of the driver's error as `muster.transition.Cause` writes it; a test compares them.
+
+    Other findings have their whole code here, because no summary follows that explains it.
+    """
+    for name in ("xid", "sxid"):
+        if isinstance(number := finding.get("evidence", {}).get(name), int):
+            return f"{name.upper()} {number}"
+    return str(finding["code"])

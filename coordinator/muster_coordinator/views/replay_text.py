@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from muster.instants import instant_text
+from muster.nouns import count
 from muster.table import table
 from muster_coordinator.quarantine.replay import NodeReplay, Replay, ReplayedDecision, ReplayedKind
 from muster_coordinator.quarantine.replay_comparison import Compared, DrainThen
@@ -37,7 +38,8 @@ def required_lines(replay: Replay, nodes: int, days: float) -> Iterator[str]:
     by_node = sorted(replay.by_node.items())
     drained = [row for node, replayed in by_node for row in _required_row(node, replayed)]
     spared = [(node, code, reason) for node, replayed in by_node for code, reason in replayed.spared.items()]
-    yield f"In the last {days:g} days this policy would have required draining for {len(drained)} of {nodes} nodes,"
+    which = f"{len(drained)} of {count(nodes, 'node')}"
+    yield f"In the last {days:g} days this policy would have required draining for {which},"
     yield "by runs and sweeps alone; comparisons with the fleet and silent nodes are not stored."
     yield f"With budget, rate, holds and mass events it would have drained {len(replay.drained)} of them."
     yield from _listed(("NODE", "FIRST AT", "TIMES", "FINDINGS", "ROW"), drained, MOST_LISTED)
@@ -52,18 +54,14 @@ def replay_lines(
     """Summary, limits of a replay, and each decision; `policy` names the policy."""
     drains = sum(decision.kind is ReplayedKind.DRAINED for decision in replay.decisions)
     yield (
-        f"Replayed {days:.1f} days of {nodes} nodes under {policy}, as in mode enforce: {_drains(drains)}, at most "
-        f"{replay.most_out} out at once. Decided then: {_drains(drains_then)}."
+        f"Replayed {days:.1f} days of {count(nodes, 'node')} under {policy}, as in mode enforce: "
+        f"{count(drains, 'drain')}, at most {replay.most_out} out at once. Decided then: {count(drains_then, 'drain')}."
     )
     yield "What a replay cannot know:"
     yield from (f"- {sentence}" for sentence in NOT_KNOWN)
     yield from _listed(("TIME", "", "NODE", "DECIDED THEN", "REPLAYED", "BECAUSE"), [*map(_row, rows)], MOST_COMPARED)
     if any(row.differs for row in rows):
         yield "≠: drained only then, or only in the replay"
-
-
-def _drains(number: int) -> str:
-    return f"{number} drain{'' if number == 1 else 's'}"
 
 
 def _row(row: Compared) -> tuple[str, ...]:

@@ -12,7 +12,16 @@ from muster.terminal import in_one_line
 TIMEOUT_S = 15.0
 PAGE = 1_000
 
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
+"""The address of a coordinator on this host that listens on every address."""
+
 T = TypeVar("T")
+
+
+def local_url(listen: str) -> str:
+    """The URL of the coordinator on this host that listens at `listen`."""
+    host, _, port = listen.rpartition(":")
+    return f"http://{_EVERY_ADDRESS.get(host, host)}:{port}"
 
 
 class Client:
@@ -94,6 +103,8 @@ class Client:
         return _answer(self._url, *self._send(method, path, query, body))
 
     def _send(self, method: str, path: tuple[str, ...], query: str, body: str | None = None) -> tuple[int, bytes]:
+        if not all(path):  # the path would be that of a list, or none at all
+            raise Refused("a name or an id is missing: one argument is empty")
         target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
         headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
         try:

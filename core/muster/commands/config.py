@@ -45,6 +45,8 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
     """
     logs.configure(settings.log)
     shown = settings.model_dump(mode="json", exclude={"plugins"})
+    if "trust_loopback" not in settings.quarantine.model_fields_set:  # deprecated
+        del shown["quarantine"]["trust_loopback"]
     tables = settings.plugins.sections  # in the form of the settings file, with times and infinities
     hidden = without_secrets(_without_urls(tables), _marked_secrets(settings))
     shown["plugins"] = {"disabled": list(settings.plugins.disabled), **hidden}

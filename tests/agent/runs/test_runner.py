@@ -56,6 +56,32 @@ async def test_what_no_reference_judges_is_said(running, check):
     assert finding.evidence == {"metrics": ["speed", "each"]}
 
 
+async def test_a_check_brings_its_own_references(running, check):
+    """They judge where the operator has none, and are no reason to say that one is missing."""
+
+    def measure(_params, _context):
+        return Measurement(metrics={"speed": 1.0, "heat": 1.0})
+
+    def judge(_measurement, references):
+        return judge_value(1.0, references["speed"], code="throwaway.slow")
+
+    own = tuple(Reference(check="throwaway", metric=name, fail_below=2, source="own") for name in ("speed", "heat"))
+    judging = check(measure, judge=judge, judged=("speed", "heat"), references=own)
+    async with running(judging) as runs:
+        (found,) = (await runs.run(judging)).run.findings
+    assert (found.code, found.evidence["source"]) == ("throwaway.slow", "own")
+    operator = Reference(check="throwaway", metric="speed", fail_below=0, source="operator")
+    async with running(judging, references=(operator,)) as runs:
+        assert (await runs.run(judging)).run.findings == ()
+
+
+def test_own_references_are_for_the_check(check):
+    """A copied row with the name of another check would never apply."""
+    row = Reference(check="other", metric="speed", fail_below=2, source="own")
+    with pytest.raises(ValueError, match="check throwaway: references must be for throwaway, not for other"):
+        check(lambda _params, _context: Measurement(), references=(row,))
+
+
 async def test_a_skipped_run_has_nothing_to_judge(running, check):
     """Where nothing was measured, nothing is missing."""
 

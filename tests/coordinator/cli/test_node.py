@@ -7,6 +7,9 @@ from functools import partial
 import pytest
 from tests.cases import cases
 
+from muster.config import Settings
+from muster.defaults import TABLES
+
 
 @pytest.fixture
 async def told(coordinator, nodes, eventually, muster):
@@ -88,8 +91,8 @@ async def test_a_lost_node_does_not_read_healthy(told, coordinator, nodes, event
         await them["gone"].leave()
         await eventually(lambda: coordinator.get("/api/v1/nodes/gone")["lost"])
     node = coordinator.get("/api/v1/nodes/gone")
-    assert (node["health"], node["lost"]) == ("HEALTHY", True)
-    for term in ("gone", "health=LOST"):
+    assert (node["health"], node["last_health"], node["lost"]) == ("UNKNOWN", "HEALTHY", True)
+    for term in ("gone", "health=LOST", "health=UNKNOWN", "health!=HEALTHY name=gone"):
         header, *lines = (await told("list", term)).stdout.splitlines()
         assert header.startswith("NODE")
         assert [line.startswith("gone  LOST (was HEALTHY)") for line in lines] == [True]
@@ -168,6 +171,33 @@ def test_a_coordinator_that_listens_everywhere_answers_here(muster, tmp_path, li
     token.write_text("secret")
     env = {"MUSTER_HTTP__LISTEN": listen, "MUSTER_HTTP__TOKEN_FILE": str(token)}
     assert f"no coordinator answers at {url} (" in muster("node", "list", env=env).stderr
+
+
+def test_the_tables_of_a_settings_file_are_known():
+    """Commands that import no model still see a misspelt one."""
+    assert set(Settings.model_fields) == TABLES
+
+
+@cases(
+    ("text", "problem"),
+    [
+        ("[htpp]\nlisten = '127.0.0.1:1'", "unknown setting 'htpp'; did you mean 'http'?"),
+        ("http = 3", "setting 'http': must be a table"),
+        ("[http]\nlistn = 'x'", "unknown setting 'http.listn'; did you mean 'http.listen'?"),
+        ("[http]\nlisten = 'x'", "setting 'http.listen': 'x' is not host:port"),
+        ("[http]\nlisten = 3", "setting 'http.listen': must be a text"),
+        ("[http]\nlisten = '10.0.0.1:1'", "which needs a token: set http.token_file"),
+        ("data_dir = 3", "setting 'data_dir': must be a path"),
+        ("data_dir = '~nobody-here/x'", "setting 'data_dir': has a ~ that stands for no home directory"),
+    ],
+)
+def test_a_mistake_in_the_settings_is_named(muster, tmp_path, text, problem):
+    """Although a right file is read without the models that know all settings."""
+    settings = tmp_path / "muster.toml"
+    settings.write_text(text)
+    refused = muster("node", "list", "--config", str(settings))
+    assert refused.returncode == 64
+    assert problem in refused.stderr
 
 
 def test_without_a_coordinator(muster):

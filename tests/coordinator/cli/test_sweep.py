@@ -77,6 +77,11 @@ async def test_starting_without_waiting_lists_and_aborts(sweep, coordinator, nod
         assert json.loads((await sweep("list", "--json")).stdout)["items"][0]["id"] == sweep_id
         shown = await sweep("show", sweep_id[:4])
         assert "n1 + n2: " in shown.stdout or "n2 + n1: " in shown.stdout
+        nameless = await sweep("show", "")
+        assert (nameless.returncode, nameless.stderr) == (
+            64,
+            "muster: a name or an id is missing: one argument is empty\n",
+        )
         unknown = await sweep("show", "none")
         assert (unknown.returncode, unknown.stderr) == (64, "muster: no sweep 'none'; run `muster sweep list`\n")
         aborted = await sweep("abort", sweep_id)

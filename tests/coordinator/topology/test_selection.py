@@ -11,6 +11,7 @@ from tests.cases import cases
 
 from muster.errors import Refused
 from muster.model import Health, ServiceState, Topology
+from muster_coordinator.evidence.node import Node
 from muster_coordinator.topology.selection import Selection, parse_selection
 from muster_coordinator.topology.selection_term import Candidate
 
@@ -79,16 +80,28 @@ def test_all_terms_have_to_fit(text, numbers):
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("health=lost", ("gone",)),
+        ("health=lost", ("gone", "bad")),
         ("health!=LOST", ("here",)),
-        ("health=HEALTHY", ("gone", "here")),
+        ("health=HEALTHY", ("here",)),
+        ("health!=HEALTHY", ("gone", "bad")),
+        ("health=UNKNOWN", ("gone",)),
+        ("health=FAILED", ("bad",)),
+        ("health=FAILED health!=LOST", ()),
         ("health=HEALTHY health!=LOST", ("here",)),
     ],
 )
-def test_a_lost_node_is_lost_and_has_the_health_that_it_had(text, names):
-    """As the list of nodes shows both, either selects it."""
-    nodes = [Candidate("gone", health=Health.HEALTHY, lost=True), Candidate("here", health=Health.HEALTHY)]
-    assert parse_selection(text).choose(nodes, {}).nodes == names
+def test_a_lost_node_is_lost_and_not_healthy(text, names):
+    """Whoever looks for trouble finds it, and a fault that was found before it fell silent still selects it."""
+    nodes = [made.candidate for made in (silent("gone", Health.HEALTHY), silent("bad", Health.FAILED))]
+    nodes.insert(1, Candidate("here", health=Health.HEALTHY))
+    assert parse_selection(text).fitting(nodes, {}).nodes == names
+
+
+def silent(name, health):
+    """A node that is lost, and had this health when it last reported."""
+    node = Node(name, first_seen=0.0, last_seen=0.0, online=False)
+    node.health = health
+    return node
 
 
 def test_without_terms_every_node_is_meant():

@@ -1,14 +1,20 @@
 """The list of nodes: what is wrong first, in lines that fit a terminal."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cases import cases
 
 from muster.model import Device, Health, ServiceState, Severity
+from muster.transition import Cause
+from muster_coordinator.evidence.health import present_health
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 from muster_coordinator.views.node_list import (
+    _DRY_RUN_NOTE,
     HEALTH_ORDER,
     SERVICE_ORDER,
     SEVERITY_ORDER,
+    _urgency,
     devices,
     fleet_findings,
     health,
@@ -26,7 +32,8 @@ def finding(code, severity=Severity.ERROR, **evidence):
 
 def node(name="n1", state=Health.HEALTHY, service=ServiceState.IN_SERVICE, *, ago_s=4.0, **values):
     known = {"lost": False, "devices": (), "findings": (), **values}
-    view = NodeView(name=name, health=state, service=service, last_seen=NOW - ago_s, **known)
+    now = present_health(state, lost=known["lost"])
+    view = NodeView(name=name, health=now, last_health=state, service=service, last_seen=NOW - ago_s, **known)
     return view.model_dump(mode="json")
 
 
@@ -92,10 +99,98 @@ def test_without_a_width_nothing_is_cut():
 
 
 def test_findings_are_the_worst_first_and_once():
-    """With the number of an XID, which says what it is, and the GPU that it is about."""
+    """With the number of an XID, which says what it is, and all GPUs that have it."""
     xid = finding("kernel_log.xid", xid=79)
     findings = (finding("a.note", Severity.INFO), xid, xid, xid.model_copy(update={"device": 3}))
-    assert "kernel_log.xid 79, kernel_log.xid 79 GPU 3, a.note" in node_list([node(findings=findings)], NOW, None)
+    assert "XID 79, XID 79 GPU 3, a.note" in node_list([node(findings=findings)], NOW, None)
+    slow = [finding("gemm.slow").model_copy(update={"device": gpu}) for gpu in (0, 5)]
+    assert "gemm.slow GPU 0,5" in node_list([node(findings=slow)], NOW, None)
+
+
+@cases("evidence", [{"xid": 79}, {"sxid": 12028}, {"xid": 48, "sxid": 1}])
+@cases("device", [None, 3])
+def test_an_error_of_the_driver_has_the_same_name_as_everywhere(evidence, device):
+    """In Slurm's reason, the Events and `muster quarantine list`; the list does not import what writes it there."""
+    found = finding("kernel_log.xid", **evidence).model_copy(update={"device": device})
+    assert node_list([node(findings=[found])], NOW, None).endswith(f"  {Cause.of(found, 'kernel_log').short}")
+
+
+def test_a_number_that_is_none_stays_out_of_the_list():
+    """An agent may put anything into the evidence."""
+    text = node_list([node(findings=[finding("kernel_log.xid", xid="79" * 99)])], NOW, None)
+    assert text.endswith("  kernel_log.xid")
+
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=12)
+NODE_NAMES = st.one_of(
+    st.builds("gke-{}-{}-{}".format, WORDS, WORDS, st.from_regex(r"[0-9a-f]{8}-[0-9a-z]{4}", fullmatch=True)),
+    st.builds(
+        "ip-10-{}-{}-{}.us-west-2.compute.internal".format,
+        *[st.integers(0, 255)] * 3,  # as on EC2
+    ),
+    st.builds("{}-{:04}".format, WORDS, st.integers(0, 9999)),
+    st.builds(".".join, st.lists(WORDS, min_size=4, max_size=6)),
+)
+CODES = ["kernel_log.xid", "nvml.row_remap_pending", "training_ddp.loss_not_falling", "host.clock_unsynchronised"]
+
+
+def any_finding(code, xid, gpu, severity):
+    evidence = {"xid": xid} if code == CODES[0] else {}
+    return finding(code, severity, **evidence).model_copy(update={"device": gpu})
+
+
+GPUS = st.none() | st.integers(0, 7)
+FINDINGS = st.builds(any_finding, st.sampled_from(CODES), st.integers(1, 172), GPUS, st.sampled_from(Severity))
+NODES = st.builds(
+    node,
+    NODE_NAMES,
+    st.sampled_from(Health),
+    st.sampled_from(ServiceState),
+    ago_s=st.floats(0, 1e7),
+    lost=st.booleans(),
+    left=st.booleans(),
+    dry_run=st.booleans(),
+    devices=st.sampled_from([(), H100]),
+    findings=st.lists(FINDINGS, max_size=4),
+)
+
+
+@given(st.lists(NODES, min_size=1, max_size=5))
+def test_lines_fit_and_show_the_worst_finding(fleet):
+    """With any names: at 80 columns the whole code and number are there, and no line is longer, however narrow."""
+    lines = node_list(fleet, NOW, 80).splitlines()[1:]
+    for shown, line in zip(sorted(fleet, key=_urgency), lines, strict=False):
+        worst = min(shown["findings"], key=lambda each: SEVERITY_ORDER.index(each["severity"]), default=None)
+        if worst is not None:
+            assert (f"XID {worst['evidence']['xid']}" if worst["evidence"] else worst["code"]) in line
+    for width in (10, 40, 80, 120):
+        listed = node_list(fleet, NOW, width).removesuffix(f"\n{_DRY_RUN_NOTE}")
+        assert max(map(len, listed.splitlines())) <= width
+
+
+@cases(
+    ("name", "shown"),
+    [
+        ("gke-prod-a3-highgpu-8g-pool-1-4f2a9c-x7fz", "gke-prod-a3-hig…a9c-x7fz"),
+        ("ip-10-0-12-134.us-west-2.compute.internal", "ip-10-0-12-134.…internal"),
+    ],
+)
+def test_what_says_least_gives_way_first(name, shown):
+    """The devices, the former health, the time and the middle of names; so the finding is whole."""
+    xid = finding("kernel_log.xid", xid=79).model_copy(update={"device": 3})
+    long = finding("training_ddp.loss_not_falling")
+    fleet = [node(name, lost=True, devices=H100, findings=(xid,)), node("n2", devices=H100)]
+    assert node_list(fleet, NOW, 120).splitlines()[1].split("  ")[-1] == "XID 79 GPU 3"
+    assert "LOST (was HEALTHY)" in node_list(fleet, NOW, 120)
+    header, first, _ = node_list(fleet, NOW, 80).splitlines()
+    assert header.split() == ["NODE", "HEALTH", "SERVICE", "FINDINGS"]
+    assert first == f"{name}  LOST     IN_SERVICE  XID 79 GPU 3"
+    assert node_list(fleet, NOW, 84).splitlines()[0].split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "FINDINGS"]
+    fleet = [node(name, lost=True, findings=(long, xid)), node("n2", devices=H100)]
+    header, first, _ = node_list(fleet, NOW, 80).splitlines()
+    assert header.split() == ["NODE", "HEALTH", "SERVICE", "FINDINGS"]
+    assert "training_ddp.loss_not_falling," in first
+    assert shown in node_list(fleet, NOW, 74)
 
 
 @cases(

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from muster.nouns import count
 from muster_coordinator.sweeps.forecast import Cost, Forecast, ForecastGroup
-from muster_coordinator.views.sweeps.naming import by_value, count, indented, names
+from muster_coordinator.views.sweeps.naming import by_value, indented, names
 
 MOST_GROUPS = 20
 """Maximum number of groups that are listed. Further groups are only counted; the JSON has them all."""

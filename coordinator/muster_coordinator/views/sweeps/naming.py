@@ -1,4 +1,4 @@
-"""Phrases that all reports share: names of nodes and of failed parts, counts, indented lines, blamed members."""
+"""Phrases that all reports share: names of nodes and of failed parts, indented lines, blamed members."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -26,11 +26,6 @@ def by_value(said: Mapping[str, str]) -> dict[str, list[str]]:
     for name, what in said.items():
         found.setdefault(what, []).append(name)
     return found
-
-
-def count(number: int, what: str) -> str:
-    """A number with its noun, such as `1 node` or `3 nodes`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def failed_part(failed: FailedNode) -> str:

@@ -5,9 +5,9 @@ from collections import Counter
 from typing import TextIO
 
 from muster.model import Verdict
+from muster.nouns import count
 from muster.terminal import in_one_line
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord
-from muster_coordinator.views.sweeps.naming import count
 from muster_coordinator.views.sweeps.rounds import group_line
 
 _PHASES = {

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from muster.nouns import count
 from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.naming import by_value, count, fabric, failed_part, indented
+from muster_coordinator.views.sweeps.naming import by_value, fabric, failed_part, indented
 
 
 def sweep_report(sweep: SweepRecord) -> str:
@@ -14,7 +15,7 @@ def sweep_report(sweep: SweepRecord) -> str:
 def _headline(sweep: SweepRecord) -> str:
     return (
         f"sweep {sweep.id} {sweep.state}: {sweep.verdict or 'no verdict yet'} "
-        f"({sweep.check}, {sweep.strategy}, {len(sweep.nodes)} nodes, {count(len(sweep.rounds), 'round')})"
+        f"({sweep.check}, {sweep.strategy}, {count(len(sweep.nodes), 'node')}, {count(len(sweep.rounds), 'round')})"
     )
 
 
@@ -52,7 +53,7 @@ def _open(sweep: SweepRecord) -> Iterator[str]:
 
 
 def _cleared(sweep: SweepRecord) -> Iterator[str]:
-    yield f"cleared: {len(sweep.cleared_nodes)} of {len(sweep.nodes)} nodes"
+    yield f"cleared: {len(sweep.cleared_nodes)} of {count(len(sweep.nodes), 'node')}"
     if sweep.ended_at is not None:
         groups = sum(len(stage.groups) for stage in sweep.rounds)
         yield (

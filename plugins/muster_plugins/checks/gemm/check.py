@@ -29,6 +29,7 @@ from muster import (
     hookimpl,
 )
 from muster.model import Json, Metric
+from muster.nouns import count
 from muster_plugins.checks.gemm import corruption
 from muster_plugins.checks.gemm.formats import Dtype, why_not
 from muster_plugins.checks.gemm.product import EDGES, GemmJob, Outcome, Shape, multiply
@@ -205,7 +206,7 @@ def measure(params: GemmParams, context: Context) -> Measurement:
     fingerprints: Json = {}
     failed: list[JsonValue] = []
     for job in jobs:
-        context.progress(f"multiplying {_times(job.shape)} {job.dtype} on {len(found)} device(s)")
+        context.progress(f"multiplying {_times(job.shape)} {job.dtype} on {count(len(found), 'device')}")
         outcomes = attempt_each(found, partial(multiply, job=job))
         metrics |= _metrics(job, outcomes)
         fingerprints[f"{job.dtype} {_times(job.shape)} seed {job.seed}"] = [

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Severity
 from muster.model import Json
+from muster.nouns import count
 from muster_plugins.shared.metric_judgement import device_index, device_metric
 
 COUNTS = {
@@ -34,10 +35,10 @@ def corrupt(measurement: Measurement, dtypes: Iterable[str]) -> list[Finding]:
     words: dict[int | None, list[str]] = defaultdict(list)
     for dtype in dtypes:
         for name, word in COUNTS.items():
-            for device, count in device_metric(measurement, f"{name}_{dtype}"):
-                if count:
-                    wrong[device][f"{name}_{dtype}"] = count
-                    words[device].append(f"{count:.0f} products in {dtype} {word}")
+            for device, products in device_metric(measurement, f"{name}_{dtype}"):
+                if products:
+                    wrong[device][f"{name}_{dtype}"] = products
+                    words[device].append(f"{count(round(products), 'product')} in {dtype} {word}")
     return [
         Finding(
             code="gemm.corrupt",

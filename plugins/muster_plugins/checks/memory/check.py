@@ -27,6 +27,7 @@ from muster import (
     Worse,
     hookimpl,
 )
+from muster.nouns import count
 from muster_plugins.checks.memory import pairs
 from muster_plugins.checks.memory.bandwidth import BandwidthJob, cpus_next_to
 from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, Part
@@ -191,7 +192,7 @@ def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measureme
     )
     parts = []
     for part in dict.fromkeys(params.parts):
-        context.progress(f"{part} on {len(found)} device(s)")
+        context.progress(f"{part} on {count(len(found), 'device')}")
         parts.append(PARTS[part](node))
     return Measurement(
         metrics={name: value for part in parts for name, value in part.metrics.items()},

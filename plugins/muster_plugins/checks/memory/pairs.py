@@ -7,6 +7,7 @@ from statistics import median_high
 from pydantic import JsonValue
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
+from muster.nouns import count
 from muster_plugins.checks.memory.bandwidth import BandwidthJob, buffer, gbps, must_fit
 from muster_plugins.shared.metric_judgement import device_metric
 from muster_plugins.shared.torch_device import Place
@@ -88,7 +89,7 @@ def _slow_pairs(measurement: Measurement, reference: Reference | None, named: se
         return []
     worst = max((finding for _, finding in slow), key=lambda finding: finding.severity is Severity.ERROR)
     pairs = [pair for pair, _ in slow]
-    summary = f"{len(pairs)} pair(s) of devices, for example {pairs[0]}: {worst.summary}"
+    summary = f"{count(len(pairs), 'pair')} of devices, for example {pairs[0]}: {worst.summary}"
     return [worst.model_copy(update={"summary": summary, "evidence": worst.evidence | {"pairs": pairs}})]
 
 
@@ -99,7 +100,8 @@ def _no_access(measurement: Measurement) -> list[Finding]:
     return [
         Finding(
             code="memory.no_peer_access",
-            summary=f"{len(pairs)} pair(s) of devices cannot read each other's memory; copies go through the host",
+            summary=f"{count(len(pairs), 'pair')} of devices cannot read each other's memory; "
+            "copies go through the host",
             severity=Severity.INFO,
             evidence={"pairs": pairs},
         )

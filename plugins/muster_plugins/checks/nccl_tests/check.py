@@ -13,6 +13,7 @@ from pydantic import Field
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.home_path import HomePath
 from muster.model import Json
+from muster.nouns import count
 from muster_plugins.checks.collective import table
 from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
 from muster_plugins.checks.collective.params import CollectiveParams
@@ -101,7 +102,7 @@ def measure(
         return Measurement(facts=known)
     profile = params.profile or settings.profile
     environment = environment_for(profile, settings, settings.interface)
-    context.progress(f"running {command[0].name} on {len(gpus)} GPU(s)")
+    context.progress(f"running {command[0].name} on {count(len(gpus), 'GPU')}")
     try:
         completed, output = _run(settings, context, command, environment)
     except Unmeasured as reason:

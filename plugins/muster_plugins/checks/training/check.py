@@ -23,6 +23,7 @@ from muster import (
     judge_value,
 )
 from muster.model import Json, Metric
+from muster.nouns import count
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
@@ -176,7 +177,7 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
         task = data.prepared(plan, settings.data_dir)
     except TrainingProblem as problem:
         return Measurement(facts=common | problem_facts(problem))
-    context.progress(f"training {plan.model} for {plan.steps} steps on {len(found)} device(s)")
+    context.progress(f"training {plan.model} for {plan.steps} steps on {count(len(found), 'device')}")
     trained = on_each(found, lambda place: loop.train(place, task))
     return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
 

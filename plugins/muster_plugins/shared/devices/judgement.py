@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from muster import Action, Finding, Measurement, Reference, Severity, judge_value
 from muster.model import Metric
+from muster.nouns import count
 from muster_plugins.shared.devices.reading import DeviceReading, NodeReading, StandingXid
 from muster_plugins.shared.xids import meaning
 
@@ -130,7 +131,7 @@ def _missing(node: NodeReading) -> list[Finding]:
     return [
         Finding(
             code="devices_missing",
-            summary=f"{len(seen)} of {node.expected} GPUs: {', '.join([*unseen, *nowhere])} missing",
+            summary=f"{len(seen)} of {count(node.expected, 'GPU')}: {', '.join([*unseen, *nowhere])} missing",
             severity=Severity.ERROR,
             action=Action.INSPECT_HARDWARE,
             evidence={"expected": node.expected, "found": len(seen), "missing": [*unseen, *nowhere]},
@@ -141,7 +142,7 @@ def _missing(node: NodeReading) -> list[Finding]:
 def _unexpected(node: NodeReading) -> list[Finding]:
     if node.expected is None or len(node.devices) <= node.expected:
         return []
-    summary = f"{len(node.devices)} GPUs where {node.expected} are expected"
+    summary = f"{count(len(node.devices), 'GPU')} where {node.expected} are expected"
     return [Finding(code="devices_unexpected", summary=summary, severity=Severity.WARNING)]
 
 

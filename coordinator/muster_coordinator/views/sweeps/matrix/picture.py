@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import groupby
 
 from muster.model import Topology, format_instant
+from muster.nouns import count
 from muster.units import unit_of
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, amounts_of
@@ -29,7 +30,7 @@ from muster_coordinator.views.sweeps.matrix.style import (
     UNMEASURED,
 )
 from muster_coordinator.views.sweeps.matrix.svg import element, picture, written
-from muster_coordinator.views.sweeps.naming import count, names
+from muster_coordinator.views.sweeps.naming import names
 
 _HEADING_PX = 2 * LINE_PX + GAP_PX
 
@@ -114,8 +115,9 @@ class _Matrix:
         return f"{shown}, started {format_instant(self.record.created_at)}"
 
     def _description(self) -> str:
-        nodes = len(self.record.nodes)
-        told = f"{nodes} nodes by {nodes} nodes; {len(self.pairs)} of {nodes * (nodes - 1) // 2} pairs ran"
+        side = len(self.record.nodes)
+        nodes, pairs = count(side, "node"), count(side * (side - 1) // 2, "pair")
+        told = f"{nodes} by {nodes}; {len(self.pairs)} of {pairs} ran"
         reached = [pair.reached for pair in self.pairs if pair.reached is not None]
         if reached:
             told += f" and reached {self.amounts.words(min(reached))} to {self.amounts.words(max(reached))}"
