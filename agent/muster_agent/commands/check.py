@@ -14,7 +14,7 @@ import typer
 
 from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
-from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.options import CheckArgument, JsonOption, load_settings, options_of
 from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Refused, Unavailable
@@ -27,7 +27,7 @@ from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
-from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
@@ -38,8 +38,6 @@ from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
 app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
-
-CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
 
 _TERMINATED = 128 + signal.SIGTERM
 
@@ -172,7 +170,7 @@ def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
 async def _accept(
     opening: AbstractAsyncContextManager[LocalRunner],
     plan: SuitePlan,
-    job: Job | None,
+    job: AcceptanceJob | None,
     printer: ProgressPrinter,
     join_within_s: float,
     *,

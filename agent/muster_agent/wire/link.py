@@ -26,7 +26,7 @@ from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryRe
 from muster.wire.topics import NodeTopic, Topics
 from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 
@@ -44,7 +44,7 @@ have connected after the reply was sent, and a broker keeps nothing for a client
 
 log = structlog.get_logger()
 
-Inbox = Callable[[CommandReceived | CoordinatorSeen], None]
+CommandInbox = Callable[[CommandReceived | CoordinatorSeen], None]
 ReferencesInbox = Callable[[tuple[Reference, ...]], None]
 
 
@@ -52,7 +52,12 @@ class AgentLink:
     """The connection of one node. It calls `inbox` and `references_inbox` in the event loop."""
 
     def __init__(
-        self, settings: Settings, outbox: Outbox, metrics: Metrics, inbox: Inbox, references_inbox: ReferencesInbox
+        self,
+        settings: Settings,
+        outbox: Outbox,
+        metrics: AgentMetrics,
+        inbox: CommandInbox,
+        references_inbox: ReferencesInbox,
     ) -> None:
         self._settings = settings
         self._node = settings.node

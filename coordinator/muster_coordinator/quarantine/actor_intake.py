@@ -5,10 +5,10 @@ from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
     AllActorsCalled,
-    Command,
     LogResumedByHand,
     NodeSurveyed,
     Note,
+    QuarantineCommand,
 )
 from muster_coordinator.quarantine.actors import (
     Difference,
@@ -43,7 +43,7 @@ class ActorIntake:
             return NOTHING
         surveyed = after_survey(self._states.by_node[node], event)
         record = self._states.put(surveyed.record)
-        commands: list[Command] = [note(record, about, text) for about, text in surveyed.notes]
+        commands: list[QuarantineCommand] = [note(record, about, text) for about, text in surveyed.notes]
         if self._corrects and not record.evidence.has_left:
             commands += self._correct(record, actor, now)
         latest = self._states.transitions.latest(node)
@@ -75,7 +75,7 @@ class ActorIntake:
         self._note_uncordoned(event.node)
         return EventResult(commands)
 
-    def _correct(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
+    def _correct(self, record: QuarantineRecord, actor: str, now: float) -> list[QuarantineCommand]:
         """Corrects a scheduler that differs from the decision, unless a person made the difference."""
         match diff(record, self._states.transitions.latest(record.node), actor):
             case None:
@@ -88,7 +88,7 @@ class ActorIntake:
             case Difference.UNTOLD:
                 return self._states.announce(record, record.state, f"{actor} was not called for this decision yet", now)
 
-    def _respect_resume(self, record: QuarantineRecord, actor: str, now: float) -> list[Command]:
+    def _respect_resume(self, record: QuarantineRecord, actor: str, now: float) -> list[QuarantineCommand]:
         """Holds a node that a person resumed at one scheduler, and resumes it at the others if the settings say so."""
         if not self._resumes_everywhere and record.decision.hold is not None:
             return []

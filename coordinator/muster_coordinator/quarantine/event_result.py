@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from muster.model import Name
-from muster_coordinator.model.quarantine_events import Command
+from muster_coordinator.model.quarantine_events import QuarantineCommand
 
 
 class EventResult(NamedTuple):
     """The commands that follow from an event, and the node to reconcile now, if any."""
 
-    commands: list[Command]
+    commands: list[QuarantineCommand]
     node: Name | None = None
 
 

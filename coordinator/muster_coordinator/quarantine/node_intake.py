@@ -4,13 +4,13 @@ from muster.model import ServiceState
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     BacklogDelivered,
-    Command,
     EvidenceChanged,
     EvidenceOutdated,
     NodeDescribed,
     NodeHeard,
     NodeLost,
     NodeNotListed,
+    QuarantineCommand,
 )
 from muster_coordinator.quarantine.actors import as_left
 from muster_coordinator.quarantine.admission import Admission
@@ -39,7 +39,7 @@ class NodeIntake:
         """Takes in that a node is online: for the first time, again, or still after a start."""
         self._admission.catching_up.note_heard(event.node, now)
         record = self._states.by_node.get(event.node)
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         if record is None or (record.evidence.has_left and record.state not in OUT):
             commands = self._join(event.node, now)
         elif record.evidence.has_left:
@@ -86,12 +86,12 @@ class NodeIntake:
         self._states.put(record.with_actor_status(observed=observed))
         return EventResult(self._leave_if_unlisted(event.node), event.node)
 
-    def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[Command]:
+    def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> list[QuarantineCommand]:
         """Takes in evidence; the story says of each new error that does not require draining why."""
         self._states.put(record)
         return [note(record, "policy", text) for text in newly_spared(self._policy, before, record, now)]
 
-    def _join(self, node: str, now: float) -> list[Command]:
+    def _join(self, node: str, now: float) -> list[QuarantineCommand]:
         """Takes a node in as a new one; actors keep it out if the settings say so and the budget has room."""
         record = self._states.put(joined(node, self._states.by_node.get(node), now))
         if not self._keep_new_out:
@@ -101,7 +101,7 @@ class NodeIntake:
         record = self._states.put(record.with_decision(kept_out_as_new=True))
         return self._states.announce(record, ServiceState.ACCEPTING, "new node, not accepted yet", now)
 
-    def _take_back(self, record: QuarantineRecord, now: float) -> list[Command]:
+    def _take_back(self, record: QuarantineRecord, now: float) -> list[QuarantineCommand]:
         """Takes a node that left while it was out as still out; actors are called unless muster leaves it alone."""
         before, record = record.state, self._states.put(taken_back(record, now))
         if record.left_alone_because is not None:
@@ -109,7 +109,7 @@ class NodeIntake:
         reason = "it left while it was drained, and is back"
         return self._states.announce(record, before, reason, now)
 
-    def _leave_if_unlisted(self, node: str) -> list[Command]:
+    def _leave_if_unlisted(self, node: str) -> list[QuarantineCommand]:
         record = self._states.by_node[node]
         if not is_unlisted(record):
             return []

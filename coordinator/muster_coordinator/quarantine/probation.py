@@ -6,14 +6,14 @@ pass several rounds in a row. A FAIL ends probation. If a test is UNKNOWN, or a 
 not count. Then the pauses double up to an hour, since the node may be busy for hours or wait for its repair.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from muster.backoff import backoff_s
 from muster.model import Name, ServiceState, Verdict
 from muster_coordinator.model.quarantine import Probation, ProbationTest, QuarantineRecord, SecondOpinion
-from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, Note, StartTest
+from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Note, QuarantineCommand, StartTest
 from muster_coordinator.quarantine.desired import Rules
+from muster_coordinator.quarantine.service_states import NewId
 
 LONGEST_PAUSE_S = 3600.0
 """Longest pause between rounds that do not count."""
@@ -26,14 +26,12 @@ A sweep that could not tell is started again so long after its end.
 
 PASSED = (Verdict.PASS, Verdict.WARN)
 
-NewId = Callable[[str], Name]
-
 
 class Tested(NamedTuple):
     """A record after its tests were evaluated, the commands that follow, and when to look again."""
 
     record: QuarantineRecord
-    commands: tuple[Command, ...] = ()
+    commands: tuple[QuarantineCommand, ...] = ()
     look_again_at: tuple[float, ...] = ()
 
 
@@ -52,7 +50,7 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
 def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: float) -> Tested:
     """Continues the tests: gives up an overdue one, waits for the next round, or starts the next test."""
     probation = record.decision.probation or Probation(begun=now)
-    commands: tuple[Command, ...] = ()
+    commands: tuple[QuarantineCommand, ...] = ()
     if probation.test is not None and (_is_due(probation.overdue_at, now) or not record.is_online):
         probation = _between_rounds(
             probation, now, rules, trouble="the last test did not report", passed=probation.passed
@@ -68,7 +66,7 @@ def continue_tests(record: QuarantineRecord, rules: Rules, new_id: NewId, now: f
 
 def _start_next(
     record: QuarantineRecord, probation: Probation, rules: Rules, new_id: NewId, now: float
-) -> tuple[Probation, tuple[Command, ...]]:
+) -> tuple[Probation, tuple[QuarantineCommand, ...]]:
     waiting = probation.waiting or _tests_of(record, rules)
     if not waiting:  # no check can test it
         return probation.model_copy(update={"passed": rules.rounds(record.state)}), ()
@@ -103,7 +101,7 @@ def after_answer(record: QuarantineRecord, verdict: Verdict, rules: Rules, now: 
         return Tested(record)
     rounds = rules.rounds(record.state)
     probation = _after_verdict(before, verdict, rules, rounds, now)
-    notes: tuple[Command, ...] = ()
+    notes: tuple[QuarantineCommand, ...] = ()
     if before.passed < probation.passed <= rounds:
         text = f"{probation.passed} of {rounds} rounds passed"
         notes = (Note(node=record.node, about="test", text=text, cause=before.test),)
@@ -145,7 +143,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, new_id: NewId, now: 
     is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.left_alone_because is None
     if requirement is None or not is_asked:
         return Tested(record)
-    commands: list[Command] = []
+    commands: list[QuarantineCommand] = []
     look_again_at: list[float] = []
     for check in requirement.unproven:
         run = next((finding.run for finding in record.evidence.findings if finding.check == check), None)
@@ -197,7 +195,7 @@ def after_opinion(record: QuarantineRecord, test: Name, verdict: Verdict, now: f
     """The record after a second opinion ended. A confirmed finding arrives as evidence."""
     opinions = record.decision.second_opinions
     check, opinion = next((check, opinion) for check, opinion in opinions.items() if opinion.test == test)
-    notes: tuple[Command, ...] = ()
+    notes: tuple[QuarantineCommand, ...] = ()
     if verdict is not Verdict.FAIL:
         text = f"{check} did not confirm it: {verdict}"
         notes = (Note(node=record.node, about="second_opinion", text=text, cause=test),)

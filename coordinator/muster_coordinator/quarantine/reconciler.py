@@ -14,7 +14,7 @@ from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.model import quarantine_events as events
 from muster_coordinator.model.findings import as_stored
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Requirement, Wait
-from muster_coordinator.model.quarantine_events import Command, Event
+from muster_coordinator.model.quarantine_events import QuarantineCommand, QuarantineEvent
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine import alarm_deliveries, case_view, probation, requests
@@ -111,7 +111,7 @@ class Reconciler:
         moments = (self._records.next_deadline, self._admission.next_change(now))
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: QuarantineEvent, now: float) -> list[QuarantineCommand]:
         """The commands that follow from `event`; Refused when a request is not valid, and then nothing has changed.
 
         The saves come first, so that changes are stored before an actor is called.
@@ -124,7 +124,7 @@ class Reconciler:
         self._alarms.count({*(record.node for record in changed), *_nodes_with_news(commands)})
         if isinstance(event, events.TimePassed):
             commands = commands + self._raise_alarms(now)
-        saves: list[Command] = [events.SaveRecord(record=record) for record in changed]
+        saves: list[QuarantineCommand] = [events.SaveRecord(record=record) for record in changed]
         if (fleet := self._admission.take_unsaved()) is not None:
             saves.append(events.SaveFleetState(state=fleet))
         return saves + commands
@@ -173,7 +173,7 @@ class Reconciler:
         """Carries out a person's request about a node. A hold leaves it as it is: nothing follows from it."""
         granted = requests.grant(self._records.known(event.node), event, self._rules, now)
         record = self._states.put(granted.record)
-        commands: list[Command] = [note(record, granted.about, granted.text), self._asked(event, now)]
+        commands: list[QuarantineCommand] = [note(record, granted.about, granted.text), self._asked(event, now)]
         if granted.step is not None:
             commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
         elif granted.says_again:
@@ -185,7 +185,7 @@ class Reconciler:
         self._admission.fleet = requests.lift(self._admission.fleet)
         return EventResult([self._asked(event, now)])
 
-    def _asked(self, request: events.Request, now: float) -> Command:
+    def _asked(self, request: events.QuarantineRequest, now: float) -> QuarantineCommand:
         return events.SaveRequest(asked=events.Asked(id=self._new_id("r"), at=now, request=request))
 
     def _erase(self, event: events.NodeErased, now: float) -> EventResult:
@@ -200,7 +200,7 @@ class Reconciler:
 
     def _pass_time(self, _: events.TimePassed, now: float) -> EventResult:
         """Cordons waiting nodes that are admitted now, and reconciles the nodes whose time has come."""
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         self._admission.catching_up.pass_time(now)
         for record in self._admission.take_changed(now):
             commands += self._reconcile(record.node, now)
@@ -213,11 +213,11 @@ class Reconciler:
             commands += self._reconcile(node, now)
         return EventResult(commands)
 
-    def _raise_alarms(self, now: float) -> list[Command]:
+    def _raise_alarms(self, now: float) -> list[QuarantineCommand]:
         """Raises and ends alarms with this tick."""
         fleet, news = self._alarms.look(self._admission.fleet, now)
         self._admission.fleet = alarm_deliveries.after_news(fleet, news)
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         for alarm in news:
             node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
             if node is not None and node in self.records:
@@ -227,7 +227,7 @@ class Reconciler:
 
     # Reconciling
 
-    def _reconcile(self, node: str, now: float) -> list[Command]:
+    def _reconcile(self, node: str, now: float) -> list[QuarantineCommand]:
         """Brings a node to the state that it should have. A node that has just gone out may begin its tests at once."""
         commands = [*self._evaluate(self.records[node], now), *self._test(node, now)]
         record = self.records[node]
@@ -242,7 +242,7 @@ class Reconciler:
         has_gone_out = self.records[node].state in OUT and self.records[node].state is not record.state
         return commands + self._reconcile(node, now) if has_gone_out else commands
 
-    def _evaluate(self, record: QuarantineRecord, now: float) -> list[Command]:
+    def _evaluate(self, record: QuarantineRecord, now: float) -> list[QuarantineCommand]:
         """Takes in what the policy requires of a node now; its story gets what is new."""
         result = evaluate_policy(self._policy, record, now)
         self._records.look_at(record.node, result.next_change)
@@ -258,7 +258,7 @@ class Reconciler:
         for cause in dict.fromkeys(requirement.cause for requirement in requirements if requirement is not None):
             self._admission.count_cause(cause, now)
 
-    def _test(self, node: str, now: float) -> list[Command]:
+    def _test(self, node: str, now: float) -> list[QuarantineCommand]:
         """Starts second opinions, and continues the tests of a node that is new or out."""
         commands, _ = self._take_tested(probation.second_opinions(self.records[node], self._rules, self._new_id, now))
         if probation.is_tested(self.records[node], self._rules):
@@ -267,7 +267,7 @@ class Reconciler:
             ).commands
         return commands
 
-    def _cordon(self, record: QuarantineRecord, reason: str, now: float) -> list[Command]:
+    def _cordon(self, record: QuarantineRecord, reason: str, now: float) -> list[QuarantineCommand]:
         """Cordons a node, or has it wait. A node that is catching up stays as it is: its fault may have cleared."""
         wait = self._admission.wait_of(record, now)
         if wait is None:
@@ -294,7 +294,7 @@ class Reconciler:
         return f"{kind}{self._epoch}-{self._ids}"
 
 
-def _nodes_with_news(commands: Iterable[Command]) -> Iterator[str]:
+def _nodes_with_news(commands: Iterable[QuarantineCommand]) -> Iterator[str]:
     """The nodes with a new transition or outcome, and those that are forgotten."""
     for command in commands:
         if isinstance(command, events.SaveTransition):

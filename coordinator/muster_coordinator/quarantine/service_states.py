@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from muster.model import Action, Json, Name, ServiceState, format_instant
 from muster.transition import Transition
 from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
-from muster_coordinator.model.quarantine_events import Command, Note
+from muster_coordinator.model.quarantine_events import Note, QuarantineCommand
 from muster_coordinator.quarantine.actors import concerns_mode, reaches_actors
 from muster_coordinator.quarantine.admission import Admission
 from muster_coordinator.quarantine.desired import ARROWS, Rules, Step, needs_person, retest_at
@@ -41,7 +41,7 @@ class ServiceStates:
 
     def step(
         self, record: QuarantineRecord, step: Step, reason: str, now: float, by: str | None = None
-    ) -> list[Command]:
+    ) -> list[QuarantineCommand]:
         """Brings a node to the state that the step leads to, and calls the actors that this concerns."""
         before = record.state
         record = self.put(self._stepped(record, step, now))
@@ -60,7 +60,7 @@ class ServiceStates:
 
     def announce(
         self, record: QuarantineRecord, before: ServiceState, reason: str, now: float, *, by: str | None = None
-    ) -> list[Command]:
+    ) -> list[QuarantineCommand]:
         """Stores a transition into the node's present state, and calls the actors if the mode allows it."""
         requirement = record.decision.requirement
         transition = Transition(

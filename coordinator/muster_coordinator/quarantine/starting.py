@@ -2,7 +2,7 @@
 
 from muster.model import ServiceState
 from muster_coordinator.model.quarantine import OUT, QuarantineRecord, Wait
-from muster_coordinator.model.quarantine_events import Command, Restored
+from muster_coordinator.model.quarantine_events import QuarantineCommand, Restored
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.admission import Admission, must_go
@@ -28,7 +28,7 @@ class QuarantineStart:
         """Takes over what is stored. Every node is reconciled with the first tick."""
         self._states.records.restore(event.records)
         self._states.transitions.restore(event.transitions, event.records)
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         for record in event.records:
             switched = self._states.put(in_mode(record, self._rules, now))
             if switched.state is not record.state:
@@ -40,7 +40,7 @@ class QuarantineStart:
             commands += self._resume(node, now)
         return EventResult(commands)
 
-    def _resume(self, node: str, now: float) -> list[Command]:
+    def _resume(self, node: str, now: float) -> list[QuarantineCommand]:
         record = self._states.put(resumed(self._states.by_node[node], self._rules))
         latest = self._states.transitions.latest(node)
         is_ours = concerns_mode(record, latest, self._rules)

@@ -32,7 +32,7 @@ AT_ONCE = 200
 NOTHING = Survey(summary="", can_cordon=False)
 """The result for a plugin that is no longer an actor."""
 
-Seen = LabelsSeen | NodeSurveyed | NodeNotListed
+ActorObservation = LabelsSeen | NodeSurveyed | NodeNotListed
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class ActorPoller:
         self,
         plugins: Plugins,
         every_s: float,
-        take: Callable[[Iterable[Seen]], Awaitable[None]],
+        take: Callable[[Iterable[ActorObservation]], Awaitable[None]],
         listed: Mapping[str, set[str]] = MappingProxyType({}),
     ) -> None:
         self.actors: tuple[ActorView, ...] = ()
@@ -117,7 +117,7 @@ class ActorPoller:
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
         self._kept_out[actor] = {node.node for node in survey.nodes if _is_kept_out(node)}
-        seen: Iterator[Seen] = chain(
+        seen: Iterator[ActorObservation] = chain(
             _labels_seen(actor, survey),
             (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),
             (LabelsSeen(actor, node, {}) for node in missing),

@@ -13,7 +13,7 @@ from typing import Any
 from muster.table import table
 from muster.terminal import in_one_line
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 _HEADER = ("NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS")
 
@@ -35,14 +35,14 @@ _NEEDED = frozenset(("name", "health", "lost", "service", "last_seen", "devices"
 _DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
 
 
-def listed_node(answer: Any) -> Json:
+def listed_node(answer: Any) -> JsonObject:
     """A node from the API's answer. Raises ValueError if it lacks a field that the list needs."""
     if not isinstance(answer, Mapping) or not answer.keys() >= _NEEDED:
         raise ValueError("not a node")
     return answer
 
 
-def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
+def node_list(nodes: Iterable[JsonObject], now: float, width: int | None) -> str:
     """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
     ordered = sorted(nodes, key=_urgency)
     text = _fitted([_row(node, now) for node in ordered], width)
@@ -58,14 +58,14 @@ def _fitted(rows: Sequence[tuple[str, ...]], width: int | None) -> str:
     return table(header, shorter, width=width, shrinkable=kept)
 
 
-def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
+def fleet_findings(findings: Iterable[JsonObject], width: int | None) -> str:
     """Findings about many nodes at once, one paragraph each."""
     lines = [f"{finding['code']}: {in_one_line(finding['summary'])}" for finding in findings]
     wrapped = lines if width is None else [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
     return "\n".join(wrapped)
 
 
-def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
+def _urgency(node: JsonObject) -> tuple[bool, int, bool, int, str]:
     """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 
     A lost node counts as UNKNOWN at best, because its health is from the time when it still reported. Nodes that have
@@ -77,17 +77,17 @@ def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
     return bool(node.get("left")), urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
 
 
-def _row(node: Json, now: float) -> tuple[str, ...]:
+def _row(node: JsonObject, now: float) -> tuple[str, ...]:
     service = f"{node['service']}{'*' if node.get('dry_run') else ''}"
     return node["name"], health(node), service, seen(node, now), devices(node), _findings(node["findings"]) or "-"
 
 
-def health(node: Json) -> str:
+def health(node: JsonObject) -> str:
     """The health of a node; for a silent node, that it is lost, and its health when it last reported."""
     return f"LOST (was {node['health']})" if node["lost"] else str(node["health"])
 
 
-def seen(node: Json, now: float) -> str:
+def seen(node: JsonObject, now: float) -> str:
     """How long ago a node was heard, and whether it has left the fleet."""
     ago = _duration(max(0.0, now - datetime.fromisoformat(node["last_seen"]).timestamp()))
     return f"left {ago}" if node.get("left") else ago
@@ -100,24 +100,24 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def devices(node: Json) -> str:
+def devices(node: JsonObject) -> str:
     """The number and model of the devices; simulated ones are marked."""
     names = [_model(device) for device in node["devices"]]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
 
 
-def _model(device: Json) -> str:
+def _model(device: JsonObject) -> str:
     model = str(device["model"]).removeprefix("NVIDIA ")
     return f"{model} (simulated)" if device.get("simulated") and not model.endswith("(simulated)") else model
 
 
-def _findings(findings: Iterable[Json]) -> str:
+def _findings(findings: Iterable[JsonObject]) -> str:
     """The codes, the worst first, each once; an XID with its number and its GPU."""
     ordered = sorted(findings, key=lambda finding: SEVERITY_ORDER.index(finding["severity"]))
     return ", ".join(dict.fromkeys(_code(finding) for finding in ordered))
 
 
-def _code(finding: Json) -> str:
+def _code(finding: JsonObject) -> str:
     xid, gpu = finding.get("evidence", {}).get("xid"), finding.get("device")
     if xid is None:
         return str(finding["code"])

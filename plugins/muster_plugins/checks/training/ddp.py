@@ -28,7 +28,14 @@ from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
-from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
+from muster_plugins.checks.training.task import (
+    SETTINGS_NAME,
+    RankReport,
+    TaskParams,
+    TrainingPlan,
+    TrainingSettings,
+    planned,
+)
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.shared.torch_group import RankGroup, joined
@@ -236,14 +243,14 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
 
 
-def _facts(plan: Plan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
+def _facts(plan: TrainingPlan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
     return group.facts(place) | {
         "global_batch_size": plan.batch_size * len(group.nodes),
         "ranks": [report.model_dump() for report in ranks],
     }
 
 
-def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
+def _metrics(plan: TrainingPlan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
     """Samples per second of the group: the samples of all ranks, divided by the time of the slowest rank."""
     own = together.own
     samples = plan.samples * len(ranks)
