@@ -19,7 +19,7 @@ from muster.errors import Unavailable
 from muster_coordinator.local import processes
 from muster_coordinator.local.processes import LocalProcess
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.model.sweep_records import GroupEnding, SweepRecord
+from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.web.client import Client
 
 READY_WITHIN_S = 60.0
@@ -118,7 +118,7 @@ class Fleet:
             await asyncio.sleep(POLL_S)
             sweep = SweepRecord.model_validate(await asyncio.to_thread(self.client.get, "sweeps", sweep.id))
         groups = [group for stage in sweep.rounds for group in stage.groups]
-        if not groups or any(group.ending is not GroupEnding.FINISHED for group in groups):
+        if not groups or any(group.ending is not Ending.FINISHED for group in groups):
             raise Unavailable(f"a sweep with {sweep.check} ends with {sweep.verdict}: {'; '.join(sweep.notes)}")
         return sweep
 

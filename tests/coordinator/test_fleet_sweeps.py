@@ -21,7 +21,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import (
-    GroupEnding,
+    Ending,
     GroupRecord,
     GroupState,
     MemberRecord,
@@ -118,7 +118,7 @@ def pair(first: str, second: str, verdict: Verdict) -> GroupRecord:
     places = tuple(MemberRecord(node=node, verdict=verdict) for node in (first, second))
     ended: dict[str, Any] = {
         "state": GroupState.ENDED,
-        "ending": GroupEnding.FINISHED,
+        "ending": Ending.FINISHED,
         "started_at": 1.0,
         "ended_at": 2.0,
     }
@@ -152,7 +152,7 @@ def test_a_restart_can_end_what_was_under_way_and_keeps_what_it_found() -> None:
     ended = saved_sweep(commands)
     assert (ended.state, ended.verdict, ended.cleared_nodes) == (SweepState.ABORTED, Verdict.FAIL, ("a", "b"))
     groups = [command.record for command in commands if isinstance(command, SaveGroup)]
-    assert [group.ending for group in groups] == [*[GroupEnding.FINISHED] * 3, GroupEnding.INTERRUPTED]
+    assert [group.ending for group in groups] == [*[Ending.FINISHED] * 3, Ending.INTERRUPTED]
     assert {view.name: (view.health, view.lost) for view in views(new, 100.0)} == {
         "a": (Health.FAILED, False),
         "b": (Health.UNKNOWN, True),

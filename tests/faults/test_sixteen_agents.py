@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_coordinator.model.sweep_records import GroupEnding, SweepRecord
+from muster_coordinator.model.sweep_records import Ending, SweepRecord
 
 
 @pytest.mark.parametrize(("strategy", "sizes"), [("pairs", [2] * 8), ("whole", [16]), ("adaptive", [2] * 8)])
@@ -14,6 +14,6 @@ def test_sixteen_agents_are_swept(sixteen, book, strategy, sizes):
     assert set(sweep.cleared_nodes) == set(sixteen.agents)
     assert [len(group.members) for group in groups] == sizes
     assert sorted(node for group in groups for node in group.members) == sorted(sixteen.agents)
-    assert {group.ending for group in groups} == {GroupEnding.FINISHED}
+    assert {group.ending for group in groups} == {Ending.FINISHED}
     ranks = [place.first_rank for group in groups for place in group.places]
     assert ranks == [rank for size in sizes for rank in range(size)]

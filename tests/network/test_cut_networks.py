@@ -1,7 +1,7 @@
 """A host that is cut off: the record tells from whom, and when in the life of a group it happened."""
 
 from muster.model import Verdict
-from muster_coordinator.model.sweep_records import GroupEnding
+from muster_coordinator.model.sweep_records import Ending
 
 
 def groups_of(sweep, node):
@@ -23,7 +23,7 @@ def test_a_host_that_the_other_hosts_cannot_reach(laboratory):
     (failed,) = sweep.failed_nodes
     assert (failed.node, failed.code) == ("node-3", "collective.failed")
     assert all("cannot be reached" in reason for reason in failed.reasons), failed.reasons
-    assert {group.ending for group in groups_of(sweep, "node-3")} == {GroupEnding.NOT_FORMED}
+    assert {group.ending for group in groups_of(sweep, "node-3")} == {Ending.NOT_FORMED}
     assert sweep.inconclusive == ()
 
 
@@ -36,10 +36,10 @@ def test_a_host_that_is_cut_off_from_the_other_hosts_while_its_group_runs(labora
     assert (failed.node, failed.code) == ("node-4", "collective.failed")
     first, *later = groups_of(sweep, "node-4")
     assert (first.ending, sorted(blamed(first))) == (
-        GroupEnding.FINISHED,
+        Ending.FINISHED,
         [(it, "run.raised") for it in sorted(first.members)],
     )
-    assert {group.ending for group in later} == {GroupEnding.NOT_FORMED}
+    assert {group.ending for group in later} == {Ending.NOT_FORMED}
     assert sweep.inconclusive == ()
 
 
@@ -48,7 +48,7 @@ def test_a_host_that_is_cut_off_from_everybody_before_its_group_forms(laboratory
     laboratory.network.cut("node-3", "coordinator", *others(laboratory, "node-3"))
     sweep = laboratory.sweep()
     (group,) = groups_of(sweep, "node-3")
-    assert group.ending is GroupEnding.NOT_FORMED
+    assert group.ending is Ending.NOT_FORMED
     assert blamed(group) in ([("node-3", "silent")], [("node-3", "lost")])  # the heartbeat is missed as well
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-3",))
 
@@ -59,10 +59,10 @@ def test_a_host_that_is_cut_off_from_everybody_while_its_group_runs(laboratory):
         laboratory.network.cut("node-4", "coordinator", *others(laboratory, "node-4"))
     sweep = laboratory.ended_sweep(going_on)
     group, *later = groups_of(sweep, "node-4")
-    assert group.ending is GroupEnding.ABORTED
+    assert group.ending is Ending.ABORTED
     assert {("node-4", "silent"), ("node-4", "lost")}.intersection(blamed(group))  # its heartbeat is missed as well
     assert {place.verdict for place in group.places} == {None, Verdict.UNKNOWN}
-    assert all(group.ending is GroupEnding.NOT_FORMED for group in later)
+    assert all(group.ending is Ending.NOT_FORMED for group in later)
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-4",))
 
 
@@ -72,6 +72,6 @@ def test_a_host_that_is_cut_off_from_the_broker_only(laboratory):
         laboratory.network.cut("node-6", "coordinator")
     sweep = laboratory.ended_sweep(going_on)
     (group,) = groups_of(sweep, "node-6")
-    assert (group.ending, blamed(group)) == (GroupEnding.ABORTED, [("node-6", "lost")])
+    assert (group.ending, blamed(group)) == (Ending.ABORTED, [("node-6", "lost")])
     assert {place.node == "node-6": place.verdict for place in group.places} == {True: None, False: Verdict.PASS}
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-6",))

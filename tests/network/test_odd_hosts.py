@@ -1,7 +1,7 @@
 """Hosts on a healthy network with whom something else is wrong."""
 
 from muster.model import Verdict
-from muster_coordinator.model.sweep_records import GroupEnding
+from muster_coordinator.model.sweep_records import Ending
 
 HOUR_S = 3600
 
@@ -16,7 +16,7 @@ def test_a_host_with_fewer_devices_than_declared(laboratory):
     laboratory.change_agent("node-1", expected_gpus=2)
     sweep = laboratory.sweep()
     (group,) = (group for group in sweep.rounds[0].groups if "node-1" in group.members)
-    assert group.ending is GroupEnding.NOT_FORMED
+    assert group.ending is Ending.NOT_FORMED
     assert [(it.node, it.reason, it.detail) for it in group.blamed] == [
         ("node-1", "too_few_devices", "2 expected, 1 there")
     ]

@@ -8,7 +8,7 @@ import pytest
 from muster.model import Topology
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.model.probes import Site
-from muster_coordinator.model.sweep_records import GroupEnding, SweepRecord
+from muster_coordinator.model.sweep_records import Ending, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.explained import SweepStanding
@@ -38,7 +38,7 @@ def ended(world: Any, strategy: str) -> SweepRecord:
 
 def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> GroupEvidence:
     groups = [group for stage in record.rounds for group in stage.groups]
-    counting = [it for it in groups if not it.formed_again and it.ending is not GroupEnding.INTERRUPTED]
+    counting = [it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
     sites = {node: Site(node, places[node].rack, places[node].leaf) for node in record.nodes}
     return GroupEvidence(sites, tuple(map(group_run_of, counting)))
 

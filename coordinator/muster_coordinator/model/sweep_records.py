@@ -18,7 +18,7 @@ class GroupState(StrEnum):
     ENDED = "ENDED"
 
 
-class GroupEnding(StrEnum):
+class Ending(StrEnum):
     """How a group ended.
 
     FINISHED: every member reported. NOT_FORMED: it never ran. INTERRUPTED: the coordinator ended before the group.
@@ -65,7 +65,7 @@ class GroupRecord(Data):
     id: str
     members: tuple[str, ...]
     state: GroupState
-    ending: GroupEnding | None = None
+    ending: Ending | None = None
     verdict: Verdict | None = None
     objective: float | None = None
     slow: str | None = None
@@ -80,7 +80,7 @@ class GroupRecord(Data):
     @property
     def is_evidence(self) -> bool:
         """Whether the group counts as evidence: it was neither formed again nor interrupted."""
-        return not self.formed_again and self.ending is not GroupEnding.INTERRUPTED
+        return not self.formed_again and self.ending is not Ending.INTERRUPTED
 
 
 class RoundRecord(Data):

@@ -13,7 +13,7 @@ import statistics
 from collections import deque
 from collections.abc import Iterable
 
-from muster_coordinator.model.sweep_records import GroupEnding, GroupRecord
+from muster_coordinator.model.sweep_records import Ending, GroupRecord
 from muster_coordinator.sweeps.formation import Formation, GroupTask
 from muster_coordinator.sweeps.group import FORMING_S, PREPARING_S, RUN_GRACE_S
 
@@ -38,7 +38,7 @@ class SweepCost:
         assert record.ended_at is not None
         duration_s = min(max(record.ended_at - record.started_at, 0.0), self._longest_s)
         self.spent_node_s += duration_s * len(record.members)
-        if record.ending is GroupEnding.FINISHED:
+        if record.ending is Ending.FINISHED:
             self._durations.append(duration_s)
 
     @property

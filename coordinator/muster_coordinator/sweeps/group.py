@@ -44,7 +44,7 @@ from muster.wire.messages import (
 )
 from muster_coordinator.model.events import FleetCommand, SendCommand, Ticked
 from muster_coordinator.model.orders import Orders, OrderT
-from muster_coordinator.model.sweep_records import Blame, GroupEnding, GroupRecord, GroupState
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
@@ -90,25 +90,25 @@ class GroupStep(StrEnum):
 
 
 # Not a text for `parse_state_table`: a cell has two values, the next state and how the group ended.
-TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, GroupEnding | None]] = {
+TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]] = {
     (GroupState.FORMING, GroupStep.ALL_ACCEPTED): (GroupState.ELECTED, None),
-    (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, GroupEnding.NOT_FORMED),
-    (GroupState.FORMING, GroupStep.OVERDUE): (GroupState.ENDED, GroupEnding.NOT_FORMED),
-    (GroupState.FORMING, GroupStep.CALLED_OFF): (GroupState.ENDED, GroupEnding.ABORTED),
+    (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.FORMING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
     (GroupState.ELECTED, GroupStep.ALL_READY): (GroupState.READY, None),
-    (GroupState.ELECTED, GroupStep.ALL_FINISHED): (GroupState.ENDED, GroupEnding.FINISHED),
-    (GroupState.ELECTED, GroupStep.FAULT): (GroupState.ENDED, GroupEnding.NOT_FORMED),
-    (GroupState.ELECTED, GroupStep.OVERDUE): (GroupState.ENDED, GroupEnding.NOT_FORMED),
-    (GroupState.ELECTED, GroupStep.CALLED_OFF): (GroupState.ENDED, GroupEnding.ABORTED),
+    (GroupState.ELECTED, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.ELECTED, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
+    (GroupState.ELECTED, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
     (GroupState.READY, GroupStep.ALIVE): (GroupState.RUNNING, None),
-    (GroupState.READY, GroupStep.ALL_FINISHED): (GroupState.ENDED, GroupEnding.FINISHED),
-    (GroupState.READY, GroupStep.FAULT): (GroupState.ENDED, GroupEnding.ABORTED),
-    (GroupState.READY, GroupStep.OVERDUE): (GroupState.ENDED, GroupEnding.TIMED_OUT),
-    (GroupState.READY, GroupStep.CALLED_OFF): (GroupState.ENDED, GroupEnding.ABORTED),
-    (GroupState.RUNNING, GroupStep.ALL_FINISHED): (GroupState.ENDED, GroupEnding.FINISHED),
-    (GroupState.RUNNING, GroupStep.FAULT): (GroupState.ENDED, GroupEnding.ABORTED),
-    (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, GroupEnding.TIMED_OUT),
-    (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, GroupEnding.ABORTED),
+    (GroupState.READY, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.READY, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.READY, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.READY, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
+    (GroupState.RUNNING, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
+    (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
+    (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
 }
 
 
@@ -145,7 +145,7 @@ class Group:
     by_rail: bool = False
     most_ranks: Mapping[str, int] = field(default_factory=dict)
     state: GroupState = field(default=GroupState.FORMING, init=False)
-    ending: GroupEnding | None = field(default=None, init=False)
+    ending: Ending | None = field(default=None, init=False)
     ended_at: float | None = field(default=None, init=False)
     blamed: tuple[Blame, ...] = field(default=(), init=False)
     deadline: float = field(init=False)

@@ -20,7 +20,7 @@ from muster.check import Scope
 from muster.model import LARGEST_NUMBER, Finding, RankResult, Severity, Verdict, worst
 from muster.wire.messages import Accepted
 from muster_coordinator.model.finding_size import first_within
-from muster_coordinator.model.sweep_records import Blame, GroupEnding, GroupState, MemberRecord
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, MemberRecord
 
 LOST = "lost"
 SILENT = "silent"
@@ -196,7 +196,7 @@ def _in_words(ranks: Sequence[int]) -> str:
     return f"{len(ranks)} ranks from {min(ranks)} to {max(ranks)}" if ranks else "no ranks"
 
 
-def verdict_of(members: Iterable[Verdict | None], ending: GroupEnding | None) -> Verdict | None:
+def verdict_of(members: Iterable[Verdict | None], ending: Ending | None) -> Verdict | None:
     """The worst verdict of the members of a group; None until the group has ended.
 
     At best UNKNOWN when not all members could measure.
@@ -204,7 +204,7 @@ def verdict_of(members: Iterable[Verdict | None], ending: GroupEnding | None) ->
     if ending is None:
         return None
     said = [verdict for verdict in members if verdict is not None]
-    not_all_could = ending is not GroupEnding.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
+    not_all_could = ending is not Ending.FINISHED or len({verdict is Verdict.SKIPPED for verdict in said}) > 1
     return worst([*said, Verdict.UNKNOWN] if not_all_could else said)
 
 

@@ -6,7 +6,7 @@ from muster.model import Verdict
 from muster.wire.messages import Abort
 from muster_coordinator.model.events import Announce, FleetCommand, SaveGroup, SaveSweep, SendCommand
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.sweep_records import GroupEnding, GroupRecord, GroupState, SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
 from muster_coordinator.sweeps.group import RELEASE_TTL_S
 from muster_coordinator.sweeps.member import verdict_of
 
@@ -68,6 +68,6 @@ def release_members(record: SweepRecord, orders: Orders, now: float) -> list[Sen
 def _ended(group: GroupRecord, now: float) -> GroupRecord:
     if group.state is GroupState.ENDED:
         return group
-    verdict = verdict_of((place.verdict for place in group.places), GroupEnding.INTERRUPTED)
-    changes = {"state": GroupState.ENDED, "ending": GroupEnding.INTERRUPTED, "verdict": verdict, "ended_at": now}
+    verdict = verdict_of((place.verdict for place in group.places), Ending.INTERRUPTED)
+    changes = {"state": GroupState.ENDED, "ending": Ending.INTERRUPTED, "verdict": verdict, "ended_at": now}
     return group.model_copy(update=changes)

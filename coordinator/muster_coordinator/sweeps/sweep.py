@@ -13,7 +13,7 @@ from functools import partial
 
 from muster_coordinator.model.events import Announce, FleetCommand, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.sweep_records import GroupEnding, GroupState, RoundRecord, SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
 from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
@@ -253,10 +253,10 @@ class Sweep:
     def _conclude(self, stage: Round, group: Group, now: float) -> None:
         """Takes the result of an ended group as evidence, or forms the group again."""
         record, formation = group.record(), stage.end(group)
-        self._occupancy.release(group.members, now if record.ending is GroupEnding.FINISHED else now + ABORT_GRACE_S)
+        self._occupancy.release(group.members, now if record.ending is Ending.FINISHED else now + ABORT_GRACE_S)
         self._cost.add(record)
         spares = partial(self._spare, stage, now)
-        again = form_again(formation, record.blamed, spares) if record.ending is GroupEnding.NOT_FORMED else None
+        again = form_again(formation, record.blamed, spares) if record.ending is Ending.NOT_FORMED else None
         self._evidence.add(record, again)
         self._log.end(record.model_copy(update={"formed_again": again is not None}))
         if again is not None:
@@ -303,4 +303,4 @@ class Sweep:
 def _was_run_in_full(stage: RoundRecord) -> bool:
     """Whether an earlier coordinator had run all groups of a round when it ended."""
     endings = {group.ending for group in stage.groups}
-    return bool(endings) and GroupEnding.INTERRUPTED not in endings and not stage.waiting
+    return bool(endings) and Ending.INTERRUPTED not in endings and not stage.waiting

@@ -5,7 +5,7 @@ from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.strategy import planner_of
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
-from muster_coordinator.model.sweep_records import Blame, GroupEnding, GroupRecord, SweepRecord
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
 from muster_coordinator.sweeps.formation import Formation, formations
 from muster_coordinator.sweeps.group_run import group_run_of
 from muster_coordinator.sweeps.member import SILENT, may_be_echo
@@ -79,5 +79,5 @@ def _is_lost(blame: Blame, record: GroupRecord) -> bool:
 
     A member that only saw its peers fail can, and so can one that had no time to answer before the group was aborted.
     """
-    had_no_time = blame.reason == SILENT and record.ending is GroupEnding.ABORTED
+    had_no_time = blame.reason == SILENT and record.ending is Ending.ABORTED
     return not had_no_time and not may_be_echo(blame.reason)

@@ -17,7 +17,7 @@ from tests.coordinator.sweeps.group_steps import (
 from muster.model import Verdict
 from muster.wire.messages import Prepare
 from muster_coordinator.model.events import SendCommand, Ticked
-from muster_coordinator.model.sweep_records import GroupEnding, GroupState
+from muster_coordinator.model.sweep_records import Ending, GroupState
 from muster_coordinator.sweeps.group import (
     FORMING_S,
     LISTENERS,
@@ -110,7 +110,7 @@ def test_the_whole_way_through() -> None:
     for node, gbps in (("1", 1.5), ("2", 1.2), ("3", 1.4)):
         assert made.handle(finished(node, gbps=gbps), 3.0) == []
     record = made.record()
-    assert (record.state, record.ending, record.verdict) == (GroupState.ENDED, GroupEnding.FINISHED, Verdict.PASS)
+    assert (record.state, record.ending, record.verdict) == (GroupState.ENDED, Ending.FINISHED, Verdict.PASS)
     assert (record.objective, record.blamed, record.ended_at) == (1.2, (), 3.0)
     assert {place.node: place.measured for place in record.places}["2"] == ({"busbw_gbps": [1.2, 2.4]},) * 8
     assert [(place.node, place.first_rank, place.ranks) for place in record.places] == [
@@ -123,13 +123,13 @@ def test_the_whole_way_through() -> None:
 @pytest.mark.parametrize(
     ("state", "within_s", "ending"),
     [
-        (GroupState.FORMING, FORMING_S, GroupEnding.NOT_FORMED),
-        (GroupState.ELECTED, PREPARING_S, GroupEnding.NOT_FORMED),
-        (GroupState.READY, TASK.timeout_s + RUN_GRACE_S, GroupEnding.TIMED_OUT),
-        (GroupState.RUNNING, TASK.timeout_s + RUN_GRACE_S, GroupEnding.TIMED_OUT),
+        (GroupState.FORMING, FORMING_S, Ending.NOT_FORMED),
+        (GroupState.ELECTED, PREPARING_S, Ending.NOT_FORMED),
+        (GroupState.READY, TASK.timeout_s + RUN_GRACE_S, Ending.TIMED_OUT),
+        (GroupState.RUNNING, TASK.timeout_s + RUN_GRACE_S, Ending.TIMED_OUT),
     ],
 )
-def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: float, ending: GroupEnding) -> None:
+def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: float, ending: Ending) -> None:
     """Whoever has not said what the phase waits for is blamed, and everybody is told to leave."""
     made = group(state)
     answers: dict[GroupState, GroupEvent] = {GroupState.FORMING: accepted("1"), GroupState.ELECTED: ready("1")}
@@ -139,7 +139,7 @@ def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: f
     commands = made.handle(Ticked(), within_s)
     assert (made.state, made.ending) == (GroupState.ENDED, ending)
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "silent"), ("3", "silent")]
-    assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is GroupEnding.TIMED_OUT else ["1", "2", "3"])
+    assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is Ending.TIMED_OUT else ["1", "2", "3"])
 
 
 def test_repeated_messages_count_once() -> None:
@@ -156,7 +156,7 @@ def test_repeated_messages_count_once() -> None:
 def test_ranks_that_end_before_the_start_can_finish_a_group() -> None:
     """When every member has nothing to measure, the group has finished."""
     made = run_to_end((0.0, finished("1", Verdict.SKIPPED)), state=GroupState.ELECTED)
-    assert made.ending is GroupEnding.NOT_FORMED
+    assert made.ending is Ending.NOT_FORMED
     alone = group(GroupState.ELECTED, ("1",))
     alone.handle(finished("1", Verdict.SKIPPED), 0.0)
-    assert (alone.ending, alone.verdict) == (GroupEnding.FINISHED, Verdict.SKIPPED)
+    assert (alone.ending, alone.verdict) == (Ending.FINISHED, Verdict.SKIPPED)

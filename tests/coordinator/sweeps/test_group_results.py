@@ -22,7 +22,7 @@ from muster.model import Finding, Severity, Verdict
 from muster.wire.messages import Finished
 from muster_coordinator.model.events import Ticked
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.sweep_records import GroupEnding, GroupState
+from muster_coordinator.model.sweep_records import Ending, GroupState
 from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     Group,
@@ -47,7 +47,7 @@ from muster_coordinator.sweeps.group import (
 def test_only_the_gravest_fault_is_blamed(events: list[GroupEvent], blamed: set[str]) -> None:
     """Vanished before crashed before declined before what may be an echo, whatever came first."""
     made = run_to_end(*((0.0, event) for event in events), (ABORT_GRACE_S, Ticked()))
-    assert made.ending is GroupEnding.ABORTED
+    assert made.ending is Ending.ABORTED
     assert {blame.node for blame in made.blamed} == blamed
     assert made.verdict is Verdict.UNKNOWN
 
@@ -67,7 +67,7 @@ def test_if_nobody_reaches_rank_0_it_is_to_blame() -> None:
     made = run_to_end((0.0, declined("2", "unreachable")), state=GroupState.ELECTED)
     assert made.state is GroupState.ELECTED
     made.handle(declined("3", "unreachable"), 1.0)
-    assert made.ending is GroupEnding.NOT_FORMED
+    assert made.ending is Ending.NOT_FORMED
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("1", "unreachable")]
 
 
@@ -147,7 +147,7 @@ def test_a_check_of_one_node_has_one_result() -> None:
         made = Group("g", task, ("1",), ("alone",), Orders(7), 0.0, most_ranks={"1": 8})
         for event in (accepted("1"), ready("1"), numbered("1", ranks)):
             made.handle(event, 0.0)
-        assert (made.ending, [blame.reason for blame in made.blamed]) == (GroupEnding.FINISHED, blamed)
+        assert (made.ending, [blame.reason for blame in made.blamed]) == (Ending.FINISHED, blamed)
 
 
 @cases("address", ["127.0.0.1", "127.8.8.8", "::1", "0.0.0.0", "localhost", "LOCALHOST", ""])

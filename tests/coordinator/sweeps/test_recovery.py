@@ -5,8 +5,8 @@ from muster.wire.messages import Abort
 from muster_coordinator.model.events import Announce, SaveGroup, SaveSweep
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import (
+    Ending,
     FailedNode,
-    GroupEnding,
     GroupRecord,
     GroupState,
     MemberRecord,
@@ -20,7 +20,7 @@ ENDED = GroupRecord(
     id="s-1.1",
     members=("a", "b"),
     state=GroupState.ENDED,
-    ending=GroupEnding.FINISHED,
+    ending=Ending.FINISHED,
     verdict=Verdict.FAIL,
     slow="slow beside the others",
     places=(MemberRecord(node="a", verdict=Verdict.PASS), MemberRecord(node="b", verdict=Verdict.PASS)),
@@ -46,7 +46,7 @@ def test_groups_that_were_under_way_are_interrupted() -> None:
     first, second = interrupted(RECORD, 50.0).rounds
     assert first == RECORD.rounds[0]
     (group,) = second.groups
-    assert (group.state, group.ending, group.ended_at) == (GroupState.ENDED, GroupEnding.INTERRUPTED, 50.0)
+    assert (group.state, group.ending, group.ended_at) == (GroupState.ENDED, Ending.INTERRUPTED, 50.0)
     assert group.verdict is Verdict.UNKNOWN
 
 

@@ -3,7 +3,7 @@
 from muster.model import Verdict
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import (
-    GroupEnding,
+    Ending,
     GroupRecord,
     GroupState,
     MemberRecord,
@@ -28,7 +28,7 @@ def ended(name: str, *, slow: str | None = None, ahead_s: float | None = None) -
         id=name,
         members=("a", "b"),
         state=GroupState.ENDED,
-        ending=GroupEnding.FINISHED,
+        ending=Ending.FINISHED,
         verdict=Verdict.FAIL if slow else Verdict.PASS,
         slow=slow,
         places=places,

@@ -9,7 +9,7 @@ from muster.model import Verdict
 from muster.wire.messages import Accepted, Join
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SendCommand, Ticked
-from muster_coordinator.model.sweep_records import GroupEnding, SweepState
+from muster_coordinator.model.sweep_records import Ending, SweepState
 from muster_coordinator.sweeps.formation import MAX_REFORMED
 from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
@@ -61,7 +61,7 @@ def test_a_whole_group_is_formed_again_without_who_declined() -> None:
     """In the same round; who was left out is inconclusive with the reason, the others are cleared."""
     record = Play(plan(Strategy.WHOLE, 4), n2="busy").to_end()
     first, again = record.rounds[0].groups
-    assert (first.ending, again.members) == (GroupEnding.NOT_FORMED, ("n0", "n1", "n3"))
+    assert (first.ending, again.members) == (Ending.NOT_FORMED, ("n0", "n1", "n3"))
     assert again.reasons == ("formed again without n2 (busy)",)
     assert (record.inconclusive, record.notes) == (("n2",), ("n2: busy: a job runs",))
     assert record.verdict is Verdict.UNKNOWN

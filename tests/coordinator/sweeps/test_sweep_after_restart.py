@@ -6,7 +6,7 @@ from tests.coordinator.sweeps.play import Play, plan
 from muster.model import Verdict
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
-from muster_coordinator.model.sweep_records import Blame, GroupEnding, GroupRecord, GroupState, RoundRecord, SweepState
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepLimits
 from muster_coordinator.sweeps.recovery import interrupted
@@ -16,7 +16,7 @@ NOT_FORMED = GroupRecord(
     id="s-7.1",
     members=("n0", "n1", "n2"),
     state=GroupState.ENDED,
-    ending=GroupEnding.NOT_FORMED,
+    ending=Ending.NOT_FORMED,
     blamed=(Blame(node="n3", reason="busy"),),
     formed_again=True,
     started_at=0.0,
@@ -29,7 +29,7 @@ NOT_FORMED = GroupRecord(
     [
         RoundRecord(number=1, waiting=1),
         RoundRecord(number=1, waiting=1, groups=(NOT_FORMED,)),
-        RoundRecord(number=1, groups=(NOT_FORMED.model_copy(update={"ending": GroupEnding.INTERRUPTED}),)),
+        RoundRecord(number=1, groups=(NOT_FORMED.model_copy(update={"ending": Ending.INTERRUPTED}),)),
     ],
 )
 def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> None:
@@ -64,7 +64,7 @@ def test_an_interrupted_sweep_goes_on_with_the_next_round() -> None:
     assert record.rounds[0] == play.sweep.record().rounds[0]
     ids = [group.id for stage in record.rounds for group in stage.groups]
     assert len(ids) == len(set(ids))
-    assert {group.ending for group in record.rounds[1].groups} == {GroupEnding.INTERRUPTED}
+    assert {group.ending for group in record.rounds[1].groups} == {Ending.INTERRUPTED}
 
 
 def test_an_interrupted_sweep_can_end_with_what_it_had_found() -> None:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from muster.terminal import in_one_line
 from muster.units import with_unit
-from muster_coordinator.model.sweep_records import GroupEnding, GroupRecord, MemberRecord
+from muster_coordinator.model.sweep_records import Ending, GroupRecord, MemberRecord
 from muster_coordinator.views.sweeps.amounts import Amounts, numbers
 from muster_coordinator.views.sweeps.explained import ExplainedGroup
 from muster_coordinator.views.sweeps.naming import blame_lines, names
 
 _ENDINGS = {
-    GroupEnding.NOT_FORMED: "the group could not be formed",
-    GroupEnding.TIMED_OUT: "the group did not end in time",
-    GroupEnding.ABORTED: "the group was aborted before all members had reported",
-    GroupEnding.INTERRUPTED: "the coordinator stopped before the group had ended",
+    Ending.NOT_FORMED: "the group could not be formed",
+    Ending.TIMED_OUT: "the group did not end in time",
+    Ending.ABORTED: "the group was aborted before all members had reported",
+    Ending.INTERRUPTED: "the coordinator stopped before the group had ended",
 }
 
 

@@ -1,7 +1,7 @@
 """The rounds of a sweep with a line for every group."""
 
 from muster.units import with_unit
-from muster_coordinator.model.sweep_records import GroupEnding, GroupRecord, SweepRecord
+from muster_coordinator.model.sweep_records import Ending, GroupRecord, SweepRecord
 from muster_coordinator.views.sweeps.naming import blame_lines, indented, names
 
 
@@ -21,7 +21,7 @@ def sweep_rounds(sweep: SweepRecord) -> str:
 def group_line(group: GroupRecord, metric: str | None) -> str:
     """One line: the members in rank order, the outcome, and the value of `metric`, which they are compared by."""
     outcome = group.verdict or group.state
-    ending = "" if group.ending in (None, GroupEnding.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
+    ending = "" if group.ending in (None, Ending.FINISHED) else f", {group.ending.lower().replace('_', ' ')}"
     objective = "" if group.objective is None else " " + with_unit(f"{group.objective:.4g}", metric)
     blamed = "".join(f"; {line}" for line in blame_lines(group.blamed))
     again = "; formed again" if group.formed_again else ""

@@ -8,9 +8,9 @@ import pytest
 from muster.model import Topology, Verdict
 from muster_coordinator.model.sweep_records import (
     Blame,
+    Ending,
     FailedFabric,
     FailedNode,
-    GroupEnding,
     GroupRecord,
     GroupState,
     MemberRecord,
@@ -41,7 +41,7 @@ def group():
         settled: dict[str, Any] = {
             "id": f"s-{next(numbers)}",
             "state": GroupState.ENDED,
-            "ending": GroupEnding.FINISHED,
+            "ending": Ending.FINISHED,
             "verdict": verdict,
             "objective": at,
             "places": places,
@@ -80,7 +80,7 @@ def bad_link(group, sweep):
     """n1 passes alone and is slow with n2, n3 and n5, which pass elsewhere; n6 has vanished."""
     slow = {"verdict": Verdict.FAIL, "slow": "busbw 1 GB/s is slow: typical here is 10 GB/s"}
     gone = Blame(node="n6", reason="lost", detail="its agent has vanished")
-    lost = {"verdict": Verdict.UNKNOWN, "ending": GroupEnding.ABORTED, "blamed": (gone,)}
+    lost = {"verdict": Verdict.UNKNOWN, "ending": Ending.ABORTED, "blamed": (gone,)}
     record = sweep(
         [group("n1", "n2", at=1.0, **slow), group("n3", "n4", at=10.0), group("n5", "n6", **lost)],
         [group("n1", at=90.0), group("n4", at=91.0), group("n2", "n5", at=10.2), group("n3", at=91.0)],

@@ -2,7 +2,7 @@ import pytest
 
 from muster.errors import Refused
 from muster.model import Finding, Severity, Topology, Verdict
-from muster_coordinator.model.sweep_records import Blame, FailedLink, FailedNode, GroupEnding, GroupState
+from muster_coordinator.model.sweep_records import Blame, Ending, FailedLink, FailedNode, GroupState
 from muster_coordinator.views.sweeps.explained import Explanation, SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.explanation_text import explanation_text
@@ -64,8 +64,8 @@ def test_a_run_in_which_somebody_else_crashed_speaks_against_nobody_else(group, 
     record = sweep(
         [group("n1", "n2", "n6", "n7", **CRASHED), group("n3", "n4", at=10.0)],
         [group("n1", "n5", at=1.0, verdict=Verdict.FAIL), group("n2", at=90.0)],
-        [group("n1", "n3", verdict=Verdict.FAIL, ending=GroupEnding.INTERRUPTED)],
-        [group("n1", "n4", verdict=Verdict.FAIL, ending=GroupEnding.NOT_FORMED, formed_again=True)],
+        [group("n1", "n3", verdict=Verdict.FAIL, ending=Ending.INTERRUPTED)],
+        [group("n1", "n4", verdict=Verdict.FAIL, ending=Ending.NOT_FORMED, formed_again=True)],
         [group("n1", "n3", at=1.0, verdict=Verdict.FAIL)],
         failed_nodes=(
             FailedNode(node="n1", confidence=0.75, reasons=()),
@@ -150,7 +150,7 @@ def test_rounds_without_the_node_are_there_too(bad_link):
 def test_a_group_that_did_not_run_says_why(group, sweep):
     """Who kept it from forming, and that it was formed again."""
     silent = Blame(node="n1", reason="silent", detail="sent nothing while FORMING")
-    broken = {"verdict": Verdict.UNKNOWN, "ending": GroupEnding.NOT_FORMED, "blamed": (silent,), "formed_again": True}
+    broken = {"verdict": Verdict.UNKNOWN, "ending": Ending.NOT_FORMED, "blamed": (silent,), "formed_again": True}
     going = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
     record = sweep([group("n1", "n2", places=(), **broken), group("n3", "n2", **going)], ended_at=None)
     before, after = explain(record, "n2", {}).rounds[0].groups
@@ -241,7 +241,7 @@ def test_of_whom_the_same_is_said_share_a_line(group, sweep):
     """However large the group was."""
     nodes = [f"n{number}" for number in range(512)]
     silent = tuple(Blame(node=node, reason="silent", detail="sent nothing\nwhile FORMING") for node in nodes[1:])
-    lost = {"ending": GroupEnding.NOT_FORMED, "verdict": Verdict.UNKNOWN, "blamed": silent}
+    lost = {"ending": Ending.NOT_FORMED, "verdict": Verdict.UNKNOWN, "blamed": silent}
     told = explain(sweep([group(*nodes, **lost)]), "n0", {}).rounds[0].groups[0].told
     assert told[3] == "n1, n2, n3, n4, n5, n6, n7, n8 and 503 others: silent (sent nothing while FORMING)"
 

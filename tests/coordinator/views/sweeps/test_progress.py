@@ -5,12 +5,12 @@ import termios
 import pytest
 
 from muster.model import Verdict
-from muster_coordinator.model.sweep_records import Blame, GroupEnding, GroupState, RoundRecord
+from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, RoundRecord
 from muster_coordinator.views.sweeps.progress import News, SweepProgress, round_line
 
 FORMING = {"state": GroupState.FORMING, "ending": None, "verdict": None}
 RUNNING = {"state": GroupState.RUNNING, "ending": None, "verdict": None}
-BROKEN = {"ending": GroupEnding.NOT_FORMED, "verdict": Verdict.UNKNOWN}
+BROKEN = {"ending": Ending.NOT_FORMED, "verdict": Verdict.UNKNOWN}
 
 
 class Terminal(io.StringIO):
