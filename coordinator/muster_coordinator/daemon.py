@@ -224,9 +224,9 @@ class Shell:
             case SendAck() | SendCommand() | PublishReferences():
                 self.link.send(command)
             case Announce(_, payload):
-                self.stream.tell(command)
+                self.stream.publish(command)
                 if isinstance(payload, Run):
-                    self.notifier.tell(payload)
+                    self.notifier.enqueue(payload)
                 elif isinstance(payload, NodeView):
                     self.health.note(payload)
             case DispatchTransition():
@@ -236,7 +236,7 @@ class Shell:
             case SendAlarm(alarm=alarm):
                 self.alarms.send(alarm)
             case ResendAlarm(alarm=alarm, taken_by=taken_by):
-                self.alarms.tell(alarm, taken_by)
+                self.alarms.enqueue(alarm, taken_by)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 

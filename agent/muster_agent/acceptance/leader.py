@@ -120,7 +120,7 @@ class JobLeader:
 
     def end(self, verdict: Verdict) -> None:
         """Tells all members that the job is done."""
-        self._tell_all(EndJob(verdict=verdict))
+        self._send_to_all(EndJob(verdict=verdict))
 
     async def close(self) -> None:
         """Closes all connections. A member that has not heard the end of the job reports an error."""
@@ -160,9 +160,9 @@ class JobLeader:
         self._invite(members, step)
         arrived = await self._answers(members, step)
         if all(map(_is_ready, arrived)):
-            self._tell_all(PassRendezvous(step=step))
+            self._send_to_all(PassRendezvous(step=step))
         else:
-            self._tell_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
+            self._send_to_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
         waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
         later = iter(await self._answers(waiting, step))
         answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
@@ -206,7 +206,7 @@ class JobLeader:
                 answer = await member.connection.receive()
         if answer is None:
             del self._members[member.hello.rank]
-            self._tell_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            self._send_to_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
             await member.connection.close()
         return answer
 
@@ -224,7 +224,7 @@ class JobLeader:
             duration_s=0.0,
         )
 
-    def _tell_all(self, message: JobMessage) -> None:
+    def _send_to_all(self, message: JobMessage) -> None:
         for member in self._members.values():
             member.connection.send(message)
 

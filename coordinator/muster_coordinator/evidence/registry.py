@@ -89,13 +89,13 @@ class NodeRegistry:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
-            told = self.story.tell(name, "joined", "heard for the first time", cause, now)
+            entry = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
-            told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
+            entry = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen, node.is_heard, node.backlog_before = True, now, True, now
         self.news.note_heard(node)
         self.news.note_details(node)
-        return [told, *self._changed(node, now)]
+        return [entry, *self._changed(node, now)]
 
     def outdate(self, now: float) -> None:
         """Notes that no node could be heard until now: newer runs of each node are still in its outbox."""
@@ -126,8 +126,8 @@ class NodeRegistry:
         self._conduct.forget(name)
         self.news.note_heard(node)
         self.news.note_details(node)
-        told = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
-        return [told, *self.baselines.forget(name), *self._changed(node, now)]
+        entry = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
+        return [entry, *self.baselines.forget(name), *self._changed(node, now)]
 
     def erase(self, name: str) -> list[FleetCommand]:
         """Deletes everything about a node."""
@@ -151,13 +151,13 @@ class NodeRegistry:
             return []
         self._announced.replace(before.values(), node.checks.values())
         self._types = None
-        told = [
+        entries = [
             self.story.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
         self.news.note_details(node)
-        return [*told, *self._changed(node, now)]
+        return [*entries, *self._changed(node, now)]
 
     def label(self, event: LabelsSeen, now: float) -> list[FleetCommand]:
         """Notes the labels that a scheduler has on a node. Labels of an unknown node wait until it is known."""
@@ -227,12 +227,12 @@ class NodeRegistry:
 
     def _add_run(self, node: Node, run: Run, now: float) -> list[FleetCommand]:
         changed = node.evidence.add(run, node.uuids)
-        told = self._tell_found(run, now) if changed else []
+        entries = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
+            return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node))]
         held = held_findings(compared.held, run, self._uuids_of)
-        return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
+        return [*entries, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[FleetCommand]:
         """Resets a baseline: the present values of its devices are normal. Raises Refused for an unknown baseline."""
@@ -292,28 +292,28 @@ class NodeRegistry:
 
     def _conclude(self, changed: set[str], held: HeldFindings, cause: str, now: float) -> list[FleetCommand]:
         """Notes the findings of comparisons, and updates the health of every changed node."""
-        told: list[FleetCommand] = []
+        entries: list[FleetCommand] = []
         for (name, subject), findings in held.items():
             evidence = self.nodes[name].evidence
             before = evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
-                told += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
-        return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
+                entries += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
+        return entries + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
 
     def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[FleetCommand]:
         node, finding = self.nodes[failed.node], conviction(failed, record, now)
         node.evidence.convict(finding)
         text = f"convicted by a sweep with {record.check}: {finding.summary}"
-        told = self.story.tell(node.name, "convicted", text, record.id, now)
-        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+        entry = self.story.tell(node.name, "convicted", text, record.id, now)
+        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
     def _clear(self, name: str, record: SweepRecord, now: float) -> list[FleetCommand]:
         node = self.nodes[name]
-        told = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
+        entry = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
         if not node.evidence.clear(record.check):
-            return [told]
-        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+            return [entry]
+        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
     def _judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Updates the health of a node after its evidence has changed."""

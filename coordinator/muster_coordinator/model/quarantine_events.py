@@ -113,7 +113,7 @@ class ActionEnded(Data):
 class AllActorsCalled(Data):
     """Every actor was called once for a transition."""
 
-    kind: Literal["all_told"] = "all_told"
+    kind: Literal["all_actors_called"] = "all_actors_called"
     node: Name
     transition: Name
 
@@ -183,7 +183,7 @@ class NodeForgotten(Data):
 class NodeErased(Data):
     """A node is past retention."""
 
-    kind: Literal["node_long_gone"] = "node_long_gone"
+    kind: Literal["node_erased"] = "node_erased"
     node: Name
 
 

@@ -85,7 +85,7 @@ class ActorIntake:
             case Difference.MISSING:
                 drift = note(record, "drift", f"{actor.capitalize()} state differs from the decision; reapplying")
                 return [drift, *self._states.transitions.retry(record.node, (actor,))]
-            case Difference.UNTOLD:
+            case Difference.NEVER_CALLED:
                 return self._states.announce(record, record.state, f"{actor} was not called for this decision yet", now)
 
     def _respect_resume(self, record: QuarantineRecord, actor: str, now: float) -> list[QuarantineCommand]:

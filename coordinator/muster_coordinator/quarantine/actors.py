@@ -19,13 +19,13 @@ class Difference(StrEnum):
     """How the state at a scheduler differs from the decision.
 
     RESUMED_BY_HAND: a person resumed the node after this decision. MISSING: our mark is missing, in part or altogether,
-    or stands although the node is in service. UNTOLD: the actor was never called in enforce mode, as a dry run led to
-    this state.
+    or stands although the node is in service. NEVER_CALLED: the actor was never called in enforce mode, as a dry run
+    led to this state.
     """
 
     RESUMED_BY_HAND = "RESUMED_BY_HAND"
     MISSING = "MISSING"
-    UNTOLD = "UNTOLD"
+    NEVER_CALLED = "NEVER_CALLED"
 
 
 def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) -> Difference | None:
@@ -38,7 +38,7 @@ def diff(record: QuarantineRecord, latest: TransitionRecord | None, actor: str) 
     differs = _differs(seen, is_out=is_out) and is_ours_to_say
     if latest is None or latest.transition.dry_run:
         is_decided = record.state is not ServiceState.ACCEPTING or record.decision.kept_out_as_new
-        return Difference.UNTOLD if differs and is_decided else None
+        return Difference.NEVER_CALLED if differs and is_decided else None
     if not _is_settled(latest, actor):
         return None
     if is_out and seen.mark is Mark.UNDONE:

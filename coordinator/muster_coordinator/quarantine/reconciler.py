@@ -176,7 +176,7 @@ class Reconciler:
         commands: list[QuarantineCommand] = [note(record, granted.about, granted.text), self._asked(event, now)]
         if granted.step is not None:
             commands += self._states.step(record, granted.step, granted.reason, now, by=event.by)
-        elif granted.says_again:
+        elif granted.calls_again:
             commands += self._states.announce(record, record.state, granted.reason, now, by=event.by)
         return EventResult(commands, None if isinstance(event, events.HoldRequested) else event.node)
 
@@ -284,9 +284,10 @@ class Reconciler:
         record = self._states.put(record)
         if has_mass_event:
             return [self._states.story(record, record.state, text, now)] if is_news else []
-        is_untold = record.state is ServiceState.HELD and not self._states.is_told(record.node, ServiceState.HELD)
-        tells = is_untold and self._admission.waits_long(record)
-        return self._states.announce(record, record.state, text, now) if tells else []
+        is_held = record.state is ServiceState.HELD
+        is_unannounced = is_held and not self._states.latest_leads_to(record.node, ServiceState.HELD)
+        is_due = is_unannounced and self._admission.waits_long(record)
+        return self._states.announce(record, record.state, text, now) if is_due else []
 
     def _new_id(self, kind: str) -> Name:
         """A new id; its first letter, `kind`, tells people what it is about."""

@@ -100,7 +100,7 @@ class NodeReplay:
 
 def _why_not(policy: Policy, finding: StandingFinding) -> str:
     row = policy.row_of(finding)
-    if row is None or not row.takes_out:
+    if row is None or not row.drains:
         return why_spared(row)
     return f"policy row {row.name} wants more repeats, time or proof"
 

@@ -15,7 +15,7 @@ from muster_coordinator.quarantine.membership import forgotten
 class Granted(NamedTuple):
     """The record after a request, the entry of its story, and the step that the node takes at once.
 
-    `says_again`: the node keeps its state, and actors are called for it again.
+    `calls_again`: the node keeps its state, and actors are called for it again.
     """
 
     record: QuarantineRecord
@@ -23,7 +23,7 @@ class Granted(NamedTuple):
     text: str
     step: Step | None = None
     reason: str = ""
-    says_again: bool = False
+    calls_again: bool = False
 
 
 def grant(
@@ -53,14 +53,14 @@ def release(record: QuarantineRecord, event: ReleaseRequested, rules: Rules, now
         forget = f"or run `muster node forget {record.node}`"
         raise Refused(f"{record.node} has left the fleet: a node that joins under its name is tested first, {forget}")
     has_arrow = (record.state, step) in ARROWS and not has_left
-    moves = has_arrow and (rules.decides or event.untested)
-    if not is_held and not moves:
+    changes_state = has_arrow and (rules.decides or event.untested)
+    if not is_held and not changes_state:
         raise Refused(_not_released(record) if has_arrow else _nothing_to_release(record))
     ignored_before = now if event.untested else record.decision.ignored_before
     released = record.with_decision(hold=None, ignored_before=ignored_before)
     text = f"released by {event.by}: {event.reason}"
-    says_again = not moves and is_undone(record)
-    return Granted(released, "released", text, step if moves else None, reason=text, says_again=says_again)
+    calls_again = not changes_state and is_undone(record)
+    return Granted(released, "released", text, step if changes_state else None, reason=text, calls_again=calls_again)
 
 
 def is_undone(record: QuarantineRecord) -> bool:

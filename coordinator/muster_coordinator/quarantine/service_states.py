@@ -94,9 +94,9 @@ class ServiceStates:
         back = f"; retest after {format_instant(at)} once all faults have cleared" if comes_back and at > now else ""
         return note(record, "service", f"{change}{self._dry}: {reason}{back}", cause)
 
-    def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is the last that actors were told."""
-        return self.transitions.is_told(node, state)
+    def latest_leads_to(self, node: str, state: ServiceState) -> bool:
+        """Whether the latest transition of the node leads to this state."""
+        return self.transitions.latest_leads_to(node, state)
 
     def look_at_retry(self, node: str) -> None:
         """Schedules a look at a node for the next retry of an actor."""
@@ -137,7 +137,7 @@ class ServiceStates:
         """Whether actors are called for a step: not for a node that only waits for its turn and is drained soon."""
         if step is Step.WAIT:
             return self._admission.waits_long(record)
-        return step is not Step.CLEAR or self.is_told(record.node, ServiceState.HELD)
+        return step is not Step.CLEAR or self.latest_leads_to(record.node, ServiceState.HELD)
 
 
 def note(

@@ -33,8 +33,8 @@ class Transitions:
     def latest(self, node: str) -> TransitionRecord | None:
         return self._latest.get(node)
 
-    def is_told(self, node: str, state: ServiceState) -> bool:
-        """Whether this state is the last that actors were told."""
+    def latest_leads_to(self, node: str, state: ServiceState) -> bool:
+        """Whether the latest transition of the node leads to this state."""
         latest = self._latest.get(node)
         return latest is not None and latest.transition.after is state
 

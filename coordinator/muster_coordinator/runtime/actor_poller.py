@@ -85,7 +85,7 @@ class ActorPoller:
         for actor in self._listed.keys() - surveys.keys() - could_not_say:
             surveys[actor] = NOTHING
         for actor, survey in surveys.items():
-            await self._tell(actor, survey)
+            await self._take_survey(actor, survey)
 
     def unheard(self, present: Container[str]) -> tuple[str, ...]:
         """Nodes that are kept out as new or by our mark and are not `present`, so that muster never accepts them.
@@ -112,7 +112,7 @@ class ActorPoller:
             return self._every_s
         return backoff_s(self._unanswered, FIRST_RETRY_S, self._every_s)
 
-    async def _tell(self, actor: str, survey: Survey) -> None:
+    async def _take_survey(self, actor: str, survey: Survey) -> None:
         listed = {node.node for node in survey.nodes}
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
@@ -156,7 +156,9 @@ def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
 
 def _view(answer: HookAnswer) -> ActorView:
     if isinstance(answer.value, Survey):
-        told = answer.value
-        return ActorView(name=answer.plugin, summary=told.summary, can_cordon=told.can_cordon, problem=told.problem)
+        survey = answer.value
+        return ActorView(
+            name=answer.plugin, summary=survey.summary, can_cordon=survey.can_cordon, problem=survey.problem
+        )
     problem = answer.error or f"answered {type(answer.value).__name__}, not a Survey"
     return ActorView(name=answer.plugin, problem=problem)

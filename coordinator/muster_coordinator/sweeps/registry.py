@@ -152,8 +152,8 @@ class SweepRegistry:
         self._timetable.note_swept(plan.nodes)
         self._counts.sweeps += 1
         text = f"takes part in a sweep of {len(plan.nodes)} nodes with {plan.task.check}, strategy {plan.strategy}"
-        told = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
-        return [*told, *sweep.begin(now), *self._settle(sweep, now)]
+        entries = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        return [*entries, *sweep.begin(now), *self._settle(sweep, now)]
 
     def abort(self, id: str, reason: str, now: float) -> list[FleetCommand]:
         """Ends a sweep. Nothing happens if it has ended. Raises Refused if there is no such sweep."""

@@ -128,7 +128,7 @@ class Sweep:
             return []
         commands: list[FleetCommand] = []
         for group in self._concerned(self._round, event):
-            commands += self._tell(self._round, group, event, now)
+            commands += self._feed(self._round, group, event, now)
         match event:
             case MemberLost(node):
                 self._miss(self._round, node, now)
@@ -242,7 +242,7 @@ class Sweep:
         group = stage.live.get(event.group)
         return [] if group is None else [group]
 
-    def _tell(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
+    def _feed(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
         commands = group.handle(event, now)
         if group.state is GroupState.ENDED:
             self._conclude(stage, group, now)

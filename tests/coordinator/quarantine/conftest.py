@@ -168,7 +168,7 @@ class Told:
         return self.tell(NodeSurveyed(actor=actor, node=SchedulerNode(node=node, mark=mark, **said)))
 
     def answer(
-        self, node: str, effect: Effect, actor: str = "k8s", *, wait_s: float | None = None, all_told: bool = True
+        self, node: str, effect: Effect, actor: str = "k8s", *, wait_s: float | None = None, all_called: bool = True
     ) -> list[QuarantineCommand]:
         """Tells what came of the latest transition at an actor, the only one unless not all have been told."""
         transition = self.transition(node).id
@@ -176,7 +176,7 @@ class Told:
             node=node, transition=transition, actor=actor, effect=effect, detail="so it was", retry_after_s=wait_s
         )
         said = self.tell(ended)
-        return [*said, *(self.tell(AllActorsCalled(node=node, transition=transition)) if all_told else [])]
+        return [*said, *(self.tell(AllActorsCalled(node=node, transition=transition)) if all_called else [])]
 
     def end_test(self, node: str, verdict: Verdict) -> list[QuarantineCommand]:
         """Tells what the test that is under way has said."""

@@ -230,17 +230,17 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     steps = f"training {task.plan.model} for {task.plan.steps} steps"
     context.progress(f"{steps}, each of {len(group.nodes)} ranks alone")
     alone, ranks = train_alone(place, task, group)
-    told = _facts(task.plan, group, place, ranks)
+    rank_facts = _facts(task.plan, group, place, ranks)
     if isinstance(alone, TrainingProblem):
-        told |= problem_facts(alone)
+        rank_facts |= problem_facts(alone)
     if any(_why_apart(ranks).values()):
-        return Measurement(facts=told)
+        return Measurement(facts=rank_facts)
     context.progress(f"{steps}, together with {group.backend}")
     together = train_together(place, task, group)
-    told["weights"] = list(together.weights)
+    rank_facts["weights"] = list(together.weights)
     if group.rank == 0:  # the losses are those of the group, so one rank reports them
-        told["curves"] = curves([together.losses], [together.own.seconds])
-    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
+        rank_facts["curves"] = curves([together.losses], [together.own.seconds])
+    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=rank_facts)
 
 
 def _facts(plan: TrainingPlan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:

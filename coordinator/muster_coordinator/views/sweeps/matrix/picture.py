@@ -115,12 +115,12 @@ class _Matrix:
 
     def _description(self) -> str:
         nodes = len(self.record.nodes)
-        told = f"{nodes} nodes by {nodes} nodes; {len(self.pairs)} of {nodes * (nodes - 1) // 2} pairs ran"
+        text = f"{nodes} nodes by {nodes} nodes; {len(self.pairs)} of {nodes * (nodes - 1) // 2} pairs ran"
         reached = [pair.reached for pair in self.pairs if pair.reached is not None]
         if reached:
-            told += f" and reached {self.amounts.words(min(reached))} to {self.amounts.words(max(reached))}"
+            text += f" and reached {self.amounts.words(min(reached))} to {self.amounts.words(max(reached))}"
         failed = [" with ".join(pair.nodes) for pair in self.pairs if pair.failed]
-        return f"{told}; {count(len(failed), 'pair')} failed{': ' if failed else ''}{names(failed)}."
+        return f"{text}; {count(len(failed), 'pair')} failed{': ' if failed else ''}{names(failed)}."
 
     # Cells
 
