@@ -45,7 +45,7 @@ _TERMINATED = 128 + signal.SIGTERM
 @app.command("list")
 @options_of(load_settings)
 def list_(settings: Settings, as_json: JsonOption = False) -> None:
-    """List every check that the plugins bring."""
+    """List every check of the installed plugins."""
     _, checks = _load(settings)
     infos = [describe(checks[name]) for name in sorted(checks)]
     if as_json:
@@ -111,8 +111,12 @@ def run(
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
-    expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
-    report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
+    expect_gpus: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
+    ] = None,
+    report_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
+    ] = None,
     report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
     verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
@@ -125,7 +129,7 @@ def run(
     """Run checks one after the other.
 
     Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
-    With --fail-on fail, 0 for WARN, too: torchrun takes 1 for a crash.
+    With --fail-on fail, WARN gives 0 as well, because torchrun takes 1 for a crash.
     """
     require_extras("check run", "agent")
     if expect_gpus is not None:

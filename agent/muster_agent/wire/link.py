@@ -31,7 +31,7 @@ from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 
 STEADY_S = 10.0
-"""After a connection that lasted so long, the pauses start from the shortest again."""
+"""After a connection that lasted this long, the pauses start from the shortest again."""
 
 BATCH_RUNS = 50
 BATCH_BYTES = 512 * 1024
@@ -39,7 +39,7 @@ MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
 REPEAT_REPLY_S = 120.0
-"""For so long, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
+"""For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
 have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
 
 log = structlog.get_logger()

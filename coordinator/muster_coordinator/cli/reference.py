@@ -37,7 +37,7 @@ WhenOption = Annotated[
         help='Condition: a value, a list "[1, 2]", or a range \'{"at_least": 1, "at_most": 8}\'.',
     ),
 ]
-BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is still good.")]
+BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is good.")]
 
 SourceUrlOption = Annotated[str | None, url_option("references of this machine")]
 

@@ -40,12 +40,14 @@ app.command()(export)
 def start(
     client: Client,
     *,
-    check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
+    check: Annotated[str, typer.Option(metavar="NAME", help="Name of the check that each group runs.")],
     nodes: NodesOption = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
-    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Maximum of nodes tested together.")] = None,
+    max_parallel: Annotated[
+        str | None, typer.Option(metavar="N|N%", help="Maximum number of nodes tested at once.")
+    ] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
     max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,

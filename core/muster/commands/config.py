@@ -41,7 +41,7 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
     """Print the settings in effect: file, environment and defaults together.
 
     The output is a settings file. A line with a secret is a comment, in which *** replaces the secret.
-    URLs of plugins are hidden too: the URL of a chat is all that one needs to write there.
+    URLs of plugins are hidden too: with the URL of a chat, anybody can post there.
     """
     logs.configure(settings.log)
     shown = settings.model_dump(mode="json", exclude={"plugins"})

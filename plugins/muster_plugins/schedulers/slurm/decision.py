@@ -56,7 +56,7 @@ def _resume(node: SlurmNode) -> ScontrolStep:
         case SlurmHold.OTHERS:
             return ScontrolStep(effect=Effect.LEFT, detail=describe(node), update=unmark)
         case SlurmHold.TEST:
-            return ScontrolStep(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
+            return ScontrolStep(effect=Effect.DONE, detail="returns to service when its test ends", update=unmark)
         case SlurmHold.ABSENCE:
             return ScontrolStep(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
         case SlurmHold.NOTHING:

@@ -26,7 +26,10 @@ async def test_every_format_is_posted(plugin, server, tmp_path):
         muster_url="https://muster.example/",
     )
     outcome = await told.tell()
-    assert (outcome.effect, outcome.detail) == (Effect.DONE, "ops: notified; chat: notified; pager: notified; alerts: notified")
+    assert (outcome.effect, outcome.detail) == (
+        Effect.DONE,
+        "ops: notified; chat: notified; pager: notified; alerts: notified",
+    )
     ((ops,), (chat,), (pager,), (alerts,)) = map(server.bodies, ("/ops", "/chat", "/pager", "/alerts"))
     assert (ops["fleet"], ops["node"], ops["after"]) == ("prod", "gpu-0042", "CORDONED")
     assert "<https://muster.example/api/v1/nodes/gpu-0042/story|story>" in chat["blocks"][1]["elements"][0]["text"]
