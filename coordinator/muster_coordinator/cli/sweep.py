@@ -23,6 +23,7 @@ from muster_coordinator.web.client import Client
 
 NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
+PARALLEL_HELP = "Maximum number of nodes tested at once."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 
 NodesOption = Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")]
@@ -45,9 +46,7 @@ def start(
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
-    max_parallel: Annotated[
-        str | None, typer.Option(metavar="N|N%", help="Maximum number of nodes tested at once.")
-    ] = None,
+    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help=PARALLEL_HELP)] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
     max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,
