@@ -8,7 +8,7 @@ from muster.quarantine_settings import BudgetSettings, QuarantineSettings
 from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Report, RunCheck
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import Command, Event, InventorySeen, ReportSeen, SendCommand, Ticked
+from muster_coordinator.model.events import FleetCommand, FleetEvent, InventorySeen, ReportSeen, SendCommand, Ticked
 from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition, NodeSurveyed
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -96,11 +96,11 @@ class SimulatedFleet:
         report = Report(id="m", sent_at=self._now, node=name, stream=name, after=seq - 1, runs=(made,))
         await self._feed(ReportSeen(report))
 
-    async def _feed(self, *events: Event) -> None:
+    async def _feed(self, *events: FleetEvent) -> None:
         for event in events:
             await self._obey(self._fleet.handle(event, self._now))
 
-    async def _obey(self, commands: Iterable[Command]) -> None:
+    async def _obey(self, commands: Iterable[FleetCommand]) -> None:
         """Stores what was decided and does what was ordered."""
         commands = list(commands)
         await self._store.write(commands)

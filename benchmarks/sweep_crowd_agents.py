@@ -25,12 +25,12 @@ from muster.model import Inventory, RankResult, Run, Verdict
 from muster.references import Reference
 from muster.wire.messages import InventoryReport, PluginInfo, new_id
 from muster_agent.decide import events
-from muster_agent.decide.events import Command, Event
+from muster_agent.decide.events import AgentCommand, AgentEvent
 from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Order, RanksReady, RunEnded
 from muster_agent.decide.plan import PlannedCheck, announced
 from muster_agent.wire.link import AgentLink
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_coordinator.local.processes import PR_SET_PDEATHSIG
 
@@ -44,7 +44,7 @@ PLANNED = PlannedCheck(check=NOOP_GROUP, params=None, timeout_s=NOOP_GROUP.timeo
 class Simulated:
     """One agent. `metrics` may be shared: nobody reads them."""
 
-    def __init__(self, name: str, broker: str, metrics: Metrics) -> None:
+    def __init__(self, name: str, broker: str, metrics: AgentMetrics) -> None:
         settings = Settings(node=name, broker=BrokerSettings(url=broker))
         self._name = name
         self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
@@ -66,11 +66,11 @@ class Simulated:
         self._feed(events.InventoryFound(NO_DEVICES))
         await self._link.run()
 
-    def _feed(self, event: Event) -> None:
+    def _feed(self, event: AgentEvent) -> None:
         for command in self._node.handle(event, time.time()):
             self._carry_out(command)
 
-    def _carry_out(self, command: Command) -> None:
+    def _carry_out(self, command: AgentCommand) -> None:
         match command:
             case events.SendReply(message):
                 self._link.reply(message)
@@ -122,7 +122,7 @@ def _ignore(_rows: tuple[Reference, ...]) -> None:
 
 async def live(broker: str, names: list[str]) -> None:
     """All agents of this process."""
-    metrics = Metrics()
+    metrics = AgentMetrics()
     async with asyncio.TaskGroup() as agents:
         for name in names:
             agents.create_task(Simulated(name, broker, metrics).run(), name=name)

@@ -28,7 +28,7 @@ from muster.references import Reference
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent.decide import events
-from muster_agent.decide.events import Command, Event
+from muster_agent.decide.events import AgentCommand, AgentEvent
 from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Surroundings
 from muster_agent.decide.plan import PlannedCheck, announced, judged, watched
@@ -43,7 +43,7 @@ from muster_agent.runs.runner import Runner
 from muster_agent.runs.slow_commands import SlowCommand, SlowCommands
 from muster_agent.wire.endpoint import serving
 from muster_agent.wire.link import AgentLink
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 
 INVENTORY_INTERVAL_S = 600.0
@@ -106,7 +106,7 @@ class Daemon:
         self._labels = read_labels(settings.agent.labels_file)
         self._launcher = launcher
         self._outbox = outbox
-        self._metrics = Metrics()
+        self._metrics = AgentMetrics()
         self._node = NodeAgent(
             settings.node,
             plan,
@@ -132,7 +132,7 @@ class Daemon:
         self._probing_child = ResidentChild(launcher, resident_limit)
         self._slow_commands = SlowCommands(self._probing_child, self._runner, self._ports)
         self._inventory: Inventory | None = None
-        self._commands: asyncio.Queue[Command] = asyncio.Queue()
+        self._commands: asyncio.Queue[AgentCommand] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._stop = asyncio.Event()
         self._beside: set[asyncio.Task[None]] = set()
@@ -174,7 +174,7 @@ class Daemon:
         """Seconds since the epoch, by a clock set at the start: if the host's clock jumps, no deadline moves."""
         return self._loop.time() + self._epoch_offset_s
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: AgentEvent) -> None:
         for command in self._node.handle(event, self._now()):
             self._commands.put_nowait(command)
         if self._timer:
@@ -195,7 +195,7 @@ class Daemon:
             await self._carry_out(command)
             self._commands.task_done()
 
-    async def _carry_out(self, command: Command) -> None:
+    async def _carry_out(self, command: AgentCommand) -> None:
         match command:
             case events.StartRun():
                 await self._start(command)

@@ -33,7 +33,7 @@ from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
-from muster_coordinator.runtime.pipeline import Outgoing, Pipeline
+from muster_coordinator.runtime.pipeline import OutgoingCommand, Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.settings.acceptance import require_tests
 from muster_coordinator.runtime.settings.policy import known_checks, policy_of
@@ -218,15 +218,15 @@ class Shell:
             pipeline.cancel()
             notifier.cancel()
 
-    def carry_out(self, command: Outgoing) -> None:
+    def carry_out(self, command: OutgoingCommand) -> None:
         """Carries out a command that is not for the store."""
         match command:
             case SendAck() | SendCommand() | PublishReferences():
                 self.link.send(command)
             case Announce(_, payload):
-                self.stream.tell(command)
+                self.stream.publish(command)
                 if isinstance(payload, Run):
-                    self.notifier.tell(payload)
+                    self.notifier.enqueue(payload)
                 elif isinstance(payload, NodeView):
                     self.health.note(payload)
             case DispatchTransition():
@@ -236,7 +236,7 @@ class Shell:
             case SendAlarm(alarm=alarm):
                 self.alarms.send(alarm)
             case ResendAlarm(alarm=alarm, taken_by=taken_by):
-                self.alarms.tell(alarm, taken_by)
+                self.alarms.enqueue(alarm, taken_by)
             case LogNotBegun(origin, reason):
                 log.warning("sweep_not_begun", origin=origin, reason=reason)
 

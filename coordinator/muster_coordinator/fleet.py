@@ -23,7 +23,7 @@ from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Command, Event, Request
+from muster_coordinator.model.events import FleetCommand, FleetEvent, FleetRequest
 from muster_coordinator.model.nodes import FleetView, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -91,7 +91,7 @@ class Fleet:
         )
         self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
 
-    def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[Command]:
+    def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[FleetCommand]:
         """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""
         self._registry.baselines.restore(saved.baselines, saved.levels)
         commands = self._registry.restore(saved.nodes, saved.runs, now)
@@ -102,7 +102,7 @@ class Fleet:
         commands += self._tests.restore(now)
         return commands + self._restore_decisions(saved, now)
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
         match event:
             case events.ReportSeen(message):
@@ -119,7 +119,7 @@ class Fleet:
                 commands = self._erase(event, now)
             case quarantine.NodeForgotten():
                 commands = self._forget(event, now)
-            case _ if isinstance(event, quarantine.Event):
+            case _ if isinstance(event, quarantine.QuarantineEvent):
                 commands = self._decide(event, now)
             case _:
                 commands = self._grant(event, now)
@@ -220,20 +220,20 @@ class Fleet:
         """The numbers of its nodes."""
         return tally(self._registry, now)
 
-    def _restore_decisions(self, saved: StoredFleet, now: float) -> list[Command]:
+    def _restore_decisions(self, saved: StoredFleet, now: float) -> list[FleetCommand]:
         records = self._states.adopt(saved.quarantine)
         restored = quarantine.Restored(records=records, transitions=saved.transitions, fleet=saved.fleet_state)
         commands = self._decide(restored, now)
         self._registry.news.note_all(without={record.node for record in records if has_left_in_service(record)})
         return commands + self._pass_on_news(now)
 
-    def _pass_on_news(self, now: float) -> list[Command]:
+    def _pass_on_news(self, now: float) -> list[FleetCommand]:
         """Passes the news about nodes since the last call to the quarantine."""
         return [command for event in self._registry.news.take() for command in self._decide(event, now)]
 
-    def _decide(self, event: quarantine.Event, now: float) -> list[Command]:
+    def _decide(self, event: quarantine.QuarantineEvent, now: float) -> list[FleetCommand]:
         """Lets the quarantine decide, shows the result on nodes and in stories, and starts the tests it requests."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         changed: dict[str, None] = {}
         for command in self._quarantine.handle(event, now):
             match command:
@@ -265,7 +265,7 @@ class Fleet:
 
     def _learn(
         self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved | events.LinkRestored, now: float
-    ) -> list[Command]:
+    ) -> list[FleetCommand]:
         """Takes an event about a node other than a run, or notes that runs of all nodes may be missing."""
         match event:
             case events.InventorySeen():
@@ -278,13 +278,13 @@ class Fleet:
                 self._registry.outdate(now)
                 return self._decide(quarantine.EvidenceOutdated(), now)
 
-    def _tick(self, event: events.Ticked, now: float) -> list[Command]:
+    def _tick(self, event: events.Ticked, now: float) -> list[FleetCommand]:
         commands = self._liveness.lose_silent(now)
         commands += self._registry.clear_misconduct(self._orders.new_id(), now)
         commands += self._sweeps.tick(event, now)
         return [*commands, *self._decide(quarantine.TimePassed(), now)]
 
-    def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[Command]:
+    def _forget(self, event: quarantine.NodeForgotten, now: float) -> list[FleetCommand]:
         """Forgets a node that a person removes; its story stays."""
         if event.node not in self._registry.nodes:
             raise Refused(unknown("node", event.node, self.names))
@@ -293,9 +293,9 @@ class Fleet:
         self._sweeps.forget(event.node)
         return [*commands, *self._registry.forget(event.node, now)]
 
-    def _erase(self, event: events.RetentionEnded, now: float) -> list[Command]:
+    def _erase(self, event: events.RetentionEnded, now: float) -> list[FleetCommand]:
         """Deletes the nodes that are past retention."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         records = self._quarantine.records.values()
         gone = past_retention(records, event.before, event.left_before) - self._sweeps.nodes()
         for node in sorted(gone):
@@ -306,7 +306,7 @@ class Fleet:
             self._quotas.forget(node)
         return commands
 
-    def _grant(self, request: Request, now: float) -> list[Command]:
+    def _grant(self, request: FleetRequest, now: float) -> list[FleetCommand]:
         """Carries out the request of a person."""
         match request:
             case events.RunRequested(run, node):

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from muster.model import Data, Instant
-from muster.transition import Text
+from muster.transition import PluginText
 
 
 class AlarmKind(StrEnum):
@@ -29,8 +29,8 @@ class Alarm(Data):
     """
 
     kind: AlarmKind
-    subject: Text
-    text: Text
+    subject: PluginText
+    text: PluginText
     since: Instant
     ended_at: Instant | None = None
     dry_run: bool = False

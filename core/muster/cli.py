@@ -108,7 +108,7 @@ def _muster(
             *_NO_COLOUR,
             callback=_no_colour,
             is_eager=True,
-            help="Print no colours, at any place of the line; NO_COLOR does the same.",
+            help="Print no colours, like NO_COLOR; may stand anywhere in the line.",
         ),
     ] = False,
 ) -> None:

@@ -148,7 +148,7 @@ def _writable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-Text = Annotated[str, AfterValidator(_writable)]
+PluginText = Annotated[str, AfterValidator(_writable)]
 """Text of a scheduler or a plugin. Invalid Unicode is replaced, because it could not be stored."""
 
 
@@ -205,13 +205,13 @@ class SchedulerNode(Data):
     node: Name
     mark: Mark
     is_new: bool = False
-    registration: Text | None = None
-    transition: Text | None = None
+    registration: PluginText | None = None
+    transition: PluginText | None = None
     incomplete: bool = False
-    detail: Text = ""
+    detail: PluginText = ""
     opted_out: bool = False
-    leaving: Text | None = None
-    keeps_off: Text | None = None
+    leaving: PluginText | None = None
+    keeps_off: PluginText | None = None
     labels: dict[str, str] = {}
 
 
@@ -222,7 +222,7 @@ class Survey(Data):
     what to change.
     """
 
-    summary: Text
+    summary: PluginText
     can_cordon: bool
-    problem: Text | None = None
+    problem: PluginText | None = None
     nodes: tuple[SchedulerNode, ...] = ()

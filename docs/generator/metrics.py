@@ -4,7 +4,7 @@ from generator.markdown import NOTE, page, table
 
 from muster import plugins
 from muster.config import Config, Settings
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
@@ -37,7 +37,7 @@ def metrics() -> str:
         unread=Unread(),
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
-    for title, families in (("Coordinator", figures.collect()), ("Agent", Metrics().registry.collect())):
+    for title, families in (("Coordinator", figures.collect()), ("Agent", AgentMetrics().registry.collect())):
         rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)
         lines += [f"## {title}", table(rows, ("Metric", "Type", "Meaning"))]
     return page(lines)

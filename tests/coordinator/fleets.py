@@ -9,7 +9,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     Announce,
     AppendStory,
-    Command,
+    FleetCommand,
     InventorySeen,
     PresenceSeen,
     ReportSeen,
@@ -86,7 +86,7 @@ def views(made: Fleet, now: float) -> list[NodeView]:
     return [view for view in found if view is not None]
 
 
-def kinds(commands: list[Command]) -> list[str]:
+def kinds(commands: list[FleetCommand]) -> list[str]:
     """The commands in short: their names, with the kind of what they tell, announce or send.
 
     What the quarantine writes down and announces comes with nearly all of them, and is left out.

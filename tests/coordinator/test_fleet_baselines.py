@@ -13,7 +13,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AppendStory,
     BaselineReset,
-    Command,
+    FleetCommand,
     InventorySeen,
     SaveBaseline,
     SaveNode,
@@ -45,9 +45,9 @@ def joined(made: Fleet, *nodes: str) -> Fleet:
 NODES = [f"n{number}" for number in range(12)]
 
 
-def measured(made: Fleet, value: float = 700.0, slow: float = 500.0) -> list[Command]:
+def measured(made: Fleet, value: float = 700.0, slow: float = 500.0) -> list[FleetCommand]:
     """The commands of three runs of each node, of which n7 is slow."""
-    commands: list[Command] = []
+    commands: list[FleetCommand] = []
     for seq in (1, 2, 3):
         for node in NODES:
             speed = slow if node == "n7" else value

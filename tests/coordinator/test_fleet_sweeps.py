@@ -10,7 +10,7 @@ from muster.model import Health, ServiceState, Topology, Verdict
 from muster.wire.messages import Join
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
-    Command,
+    FleetCommand,
     SaveGroup,
     SaveNode,
     SaveSweep,
@@ -34,7 +34,7 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.topology.learned import MeasuredPair
 
 
-def saved_sweep(commands: Sequence[Command]) -> SweepRecord:
+def saved_sweep(commands: Sequence[FleetCommand]) -> SweepRecord:
     """The sweep as it was saved last."""
     return [command.record for command in commands if isinstance(command, SaveSweep)][-1]
 
@@ -116,13 +116,18 @@ def test_sweeps_share_the_fleet_and_the_more_urgent_one_goes_first() -> None:
 def pair(first: str, second: str, verdict: Verdict) -> GroupRecord:
     """A group of an earlier round."""
     places = tuple(MemberRecord(node=node, verdict=verdict) for node in (first, second))
-    ended: dict[str, Any] = {"state": GroupState.ENDED, "ending": Ending.FINISHED, "started_at": 1.0, "ended_at": 2.0}
+    ended: dict[str, Any] = {
+        "state": GroupState.ENDED,
+        "ending": Ending.FINISHED,
+        "started_at": 1.0,
+        "ended_at": 2.0,
+    }
     return GroupRecord(id=f"s-{first}{second}", members=(first, second), verdict=verdict, places=places, **ended)
 
 
 def restarted(
     after_restart: AfterRestart, *earlier: GroupRecord, lost: tuple[str, ...] = ()
-) -> tuple[Fleet, list[Command]]:
+) -> tuple[Fleet, list[FleetCommand]]:
     """A fleet that another coordinator has left in the middle of a sweep, and what it does first."""
     old = fleet("a", "b", "c")
     old.handle(sweep("s", strategy="whole", nodes=("a", "b", "c")), 1.0)

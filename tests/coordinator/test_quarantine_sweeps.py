@@ -21,7 +21,7 @@ from muster.wire.messages import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
-    Command,
+    FleetCommand,
     GroupReplySeen,
     InventorySeen,
     PresenceSeen,
@@ -140,7 +140,7 @@ class Members:
     def case(self) -> Any:
         return self.fleet.case(SLOW)
 
-    def _obey(self, commands: list[Command]) -> None:
+    def _obey(self, commands: list[FleetCommand]) -> None:
         for command in commands:
             match command:
                 case SaveNode(record):

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from muster import cli, plugins
 from muster.config import Config, load
-from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
@@ -78,7 +78,7 @@ def test_each_pod_finds_the_others(manifests, pod, container, index):
     job, service = manifests["Job"], manifests["Service"]
     first = f"{job['metadata']['name']}-0.{pod['subdomain']}"
     port = int(environment(container, index)["MASTER_PORT"])
-    expected = Job(rank=index, size=2, local_rank=0, local_size=1, address=first, port=port)
+    expected = AcceptanceJob(rank=index, size=2, local_rank=0, local_size=1, address=first, port=port)
     assert detect(environment(container, index)) == expected
     assert job["spec"]["completionMode"] == "Indexed"
     assert job["spec"]["completions"] == job["spec"]["parallelism"] == expected.size

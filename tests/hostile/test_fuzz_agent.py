@@ -30,7 +30,7 @@ from muster_agent.decide import events
 from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Order, RanksReady, RunEnded, RunProgressed
 from muster_agent.wire.link import AgentLink
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 
 MESSAGES = int(os.environ.get("MUSTER_FUZZ", "20000"))
@@ -74,18 +74,18 @@ class FuzzedAgent:
     def __init__(self, outbox: Outbox, random: Random, carried_out: Counter[str]) -> None:
         settings = Settings(node="n", broker=BrokerSettings(url="mqtt://127.0.0.1"))
         self.outbox = outbox
-        self.metrics = Metrics()
+        self.metrics = AgentMetrics()
         self.link = AgentLink(settings, outbox, self.metrics, self.feed, self.take_references)
         self.now = time.time()
         self.node = NodeAgent("n", PLAN, new_id, self.now, spread_s=1.0)
         self._carried_out = carried_out
         self._random = random
-        self._events: deque[events.Event] = deque()
+        self._events: deque[events.AgentEvent] = deque()
         self._running: dict[str, Order] = {}
         device = Device(index=0, uuid="u", model="m")
         self.feed(events.InventoryFound(Inventory(devices=(device,))))
 
-    def feed(self, event: events.Event) -> None:
+    def feed(self, event: events.AgentEvent) -> None:
         self._events.append(event)
         while self._events:
             for command in self.node.handle(self._events.popleft(), self.now):
@@ -103,7 +103,7 @@ class FuzzedAgent:
     def take_references(self, rows: Any) -> None:
         applicable(rows, "collective", {"nodes": 2, "gpu_model": "m"})
 
-    def _carry_out(self, command: events.Command) -> None:
+    def _carry_out(self, command: events.AgentCommand) -> None:
         match command:
             case events.ProbeIdle():
                 self._events.append(events.IdlenessSeen(Idleness.IDLE))
@@ -214,7 +214,7 @@ def test_a_message_that_finds_a_bug_is_dropped(tmp_path, monkeypatch):
     outbox.close()
 
 
-def raise_bug(_event: events.Event, _now: float) -> NoReturn:
+def raise_bug(_event: events.AgentEvent, _now: float) -> NoReturn:
     raise LookupError("a bug")
 
 

@@ -27,7 +27,15 @@ from muster.wire.messages import InventoryReport, Presence
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import Announce, Command, Event, InventorySeen, PresenceSeen, SendCommand, Ticked
+from muster_coordinator.model.events import (
+    Announce,
+    FleetCommand,
+    FleetEvent,
+    InventorySeen,
+    PresenceSeen,
+    SendCommand,
+    Ticked,
+)
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
@@ -92,16 +100,16 @@ class Hostile:
         return self._random.choice(self._groups)
 
 
-def announce_all(now: float) -> list[Event]:
+def announce_all(now: float) -> list[FleetEvent]:
     """Every node is online and announces itself again, also n1: its mutated messages may have changed that."""
-    online: list[Event] = [PresenceSeen(Presence(**head(node), online=True)) for node in NODES]
+    online: list[FleetEvent] = [PresenceSeen(Presence(**head(node), online=True)) for node in NODES]
     about = (InventoryReport(**head(node), inventory=Inventory(), checks=CHECKS) for node in NODES)
     return [*online, *map(InventorySeen, about), Ticked()]
 
 
 async def test_every_message_is_accepted_or_refused(tmp_path, record_property):
     """Each raises nothing but RemoteError, and the next coordinator can read everything that was stored."""
-    hostile, refused, commands = Hostile(SEED), Counter[str](), list[Command]()
+    hostile, refused, commands = Hostile(SEED), Counter[str](), list[FleetCommand]()
     store = await Store.open(Settings(data_dir=tmp_path))
     fleet, now, slowest = new_fleet(1), 1_800_000_000.0, 0.0
     began = time.perf_counter()
@@ -139,7 +147,7 @@ async def test_every_message_is_accepted_or_refused(tmp_path, record_property):
     assert slowest < SLOWEST_S
 
 
-def begin_sweep(fleet: Fleet, number: int, now: float) -> list[Command]:
+def begin_sweep(fleet: Fleet, number: int, now: float) -> list[FleetCommand]:
     """Brings all nodes online and begins a sweep over them."""
     commands = [command for event in announce_all(now) for command in fleet.handle(event, now)]
     with contextlib.suppress(Refused):  # n1 may just have announced that it lacks the check

@@ -8,8 +8,8 @@ from tests.simulation.promises import Promises
 from muster.model import Run
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
-    Command,
-    Event,
+    FleetCommand,
+    FleetEvent,
     SaveGroup,
     SaveNode,
     SaveSweep,
@@ -77,7 +77,7 @@ class Coordinator:
         self._store(commands)
         self._send(commands)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: FleetEvent) -> None:
         before = self._promises.about(event, self.fleet)
         commands = self.fleet.handle(event, self._world.now)
         self._promises.check(self.fleet, commands)
@@ -88,7 +88,7 @@ class Coordinator:
         else:
             self._send(commands)
 
-    def _store(self, commands: list[Command]) -> None:
+    def _store(self, commands: list[FleetCommand]) -> None:
         for command in commands:
             match command:
                 case StoreRuns(node, stream, through, runs):
@@ -105,7 +105,7 @@ class Coordinator:
                     self._promises.check_saved_group(command.record)
                     self._groups[command.record.id] = command
 
-    def _send(self, commands: list[Command]) -> None:
+    def _send(self, commands: list[FleetCommand]) -> None:
         for command in commands:
             match command:
                 case SendAck(node, ack):

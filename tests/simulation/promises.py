@@ -5,8 +5,8 @@ from muster.wire.messages import (
 )
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
-    Command,
-    Event,
+    FleetCommand,
+    FleetEvent,
     GroupReplySeen,
     SendCommand,
 )
@@ -24,14 +24,14 @@ class Promises:
         self._groups: list[list[tuple[str, ...]]] = []  # by sweep, the members of each group at the last step
         self._steps = 0
 
-    def about(self, event: Event, fleet: Fleet) -> SweepRecord | None:
+    def about(self, event: FleetEvent, fleet: Fleet) -> SweepRecord | None:
         """What a message about a group that has ended must not change; None for any other."""
         if not isinstance(event, GroupReplySeen) or event.message.group not in self._ended_groups:
             return None
         was_missing = event.message.node in fleet._sweeps._unheard  # then groups can be formed because it is back
         return None if was_missing else fleet._sweeps.record(event.message.group.rpartition("-")[0])
 
-    def check(self, fleet: Fleet, commands: list[Command]) -> None:
+    def check(self, fleet: Fleet, commands: list[FleetCommand]) -> None:
         """After a step of the fleet."""
         self._steps += 1
         new = self._formed(commands)
@@ -56,7 +56,7 @@ class Promises:
         if sweep.ended_at is not None:
             self._ended_sweeps[sweep.id] = sweep
 
-    def _formed(self, commands: list[Command]) -> set[str]:
+    def _formed(self, commands: list[FleetCommand]) -> set[str]:
         """The groups that this step has begun."""
         joins = [it.command for it in commands if isinstance(it, SendCommand) and isinstance(it.command, Join)]
         for join in joins:

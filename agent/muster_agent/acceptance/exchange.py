@@ -97,12 +97,12 @@ class EndJob(Data):
     verdict: Verdict
 
 
-Message = Annotated[
+JobMessage = Annotated[
     MemberHello | RanksWaiting | StepDone | MeasureStep | JoinStep | PassRendezvous | AbortStep | EndJob,
     Field(discriminator="kind"),
 ]
 
-_MESSAGE: TypeAdapter[Message] = TypeAdapter(Message)
+_MESSAGE: TypeAdapter[JobMessage] = TypeAdapter(JobMessage)
 
 
 class JobConnection:
@@ -122,11 +122,11 @@ class JobConnection:
         address: str = self._writer.get_extra_info("sockname")[0]
         return address
 
-    def send(self, message: Message) -> None:
+    def send(self, message: JobMessage) -> None:
         """Sends a message. If the other end is gone, the message is lost and `receive` returns None."""
         self._writer.write(message.model_dump_json().encode() + b"\n")
 
-    async def receive(self) -> Message | None:
+    async def receive(self) -> JobMessage | None:
         """The next message; None if the other end is gone or breaks the protocol."""
         try:
             line = await self._reader.readline()

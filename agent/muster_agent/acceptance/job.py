@@ -20,7 +20,7 @@ _LAST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class AcceptanceJob:
     """One process of a job. The others reach rank 0 at `address`:`port`.
 
     `local_rank` counts the processes of one node, of which there are `local_size`.
@@ -38,7 +38,7 @@ class Job:
         return self.rank == 0
 
 
-def detect(environment: Mapping[str, str]) -> Job | None:
+def detect(environment: Mapping[str, str]) -> AcceptanceJob | None:
     """The job of this process; None if it is alone. Raises Refused if the environment names only part of a job."""
     if "RANK" in environment or "WORLD_SIZE" in environment:
         job = _from_torch(environment)
@@ -50,7 +50,7 @@ def detect(environment: Mapping[str, str]) -> Job | None:
     return job if job.size > 1 else None
 
 
-def _hold_together(job: Job) -> None:
+def _hold_together(job: AcceptanceJob) -> None:
     if not 0 <= job.rank < job.size:
         raise Refused(f"rank {job.rank} does not exist in a job of {job.size} processes")
     if not 0 <= job.local_rank < job.local_size:
@@ -63,8 +63,8 @@ def _hold_together(job: Job) -> None:
         raise Refused(f"MASTER_ADDR: {error}") from None
 
 
-def _from_torch(environment: Mapping[str, str]) -> Job:
-    return Job(
+def _from_torch(environment: Mapping[str, str]) -> AcceptanceJob:
+    return AcceptanceJob(
         rank=_number(environment, "RANK"),
         size=_number(environment, "WORLD_SIZE"),
         local_rank=_number(environment, "LOCAL_RANK", 0),
@@ -92,11 +92,11 @@ def _derived_port(number: int) -> int:
     return first + number % count
 
 
-def _from_slurm(environment: Mapping[str, str]) -> Job:
+def _from_slurm(environment: Mapping[str, str]) -> AcceptanceJob:
     nodes = environment.get("SLURM_STEP_NODELIST") or _text(environment, "SLURM_NODELIST")
     tasks = environment.get("SLURM_STEP_TASKS_PER_NODE") or environment.get("SLURM_TASKS_PER_NODE", "1")
     size = _number(environment, "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS")
-    return Job(
+    return AcceptanceJob(
         rank=_number(environment, "SLURM_PROCID"),
         size=size,
         local_rank=_number(environment, "SLURM_LOCALID", 0),

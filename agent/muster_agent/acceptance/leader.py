@@ -23,10 +23,10 @@ from muster_agent.acceptance.exchange import (
     AbortStep,
     EndJob,
     JobConnection,
+    JobMessage,
     JoinStep,
     MeasureStep,
     MemberHello,
-    Message,
     PassRendezvous,
     RanksWaiting,
     StepDone,
@@ -120,7 +120,7 @@ class JobLeader:
 
     def end(self, verdict: Verdict) -> None:
         """Tells all members that the job is done."""
-        self._tell_all(EndJob(verdict=verdict))
+        self._send_to_all(EndJob(verdict=verdict))
 
     async def close(self) -> None:
         """Closes all connections. A member that has not heard the end of the job reports an error."""
@@ -140,7 +140,7 @@ class JobLeader:
     async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Admits a process that introduces itself, unless its rank does not exist in this job or is taken."""
         connection = JobConnection(reader, writer)
-        hello: Message | None = None
+        hello: JobMessage | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_HELLO_WITHIN_S):
                 hello = await connection.receive()
@@ -160,9 +160,9 @@ class JobLeader:
         self._invite(members, step)
         arrived = await self._answers(members, step)
         if all(map(_is_ready, arrived)):
-            self._tell_all(PassRendezvous(step=step))
+            self._send_to_all(PassRendezvous(step=step))
         else:
-            self._tell_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
+            self._send_to_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
         waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
         later = iter(await self._answers(waiting, step))
         answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
@@ -195,10 +195,10 @@ class JobLeader:
         addresses = [member.connection.own_address for member in members]
         return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
 
-    async def _answers(self, members: Sequence[_JobProcess], step: int) -> list[Message | None]:
+    async def _answers(self, members: Sequence[_JobProcess], step: int) -> list[JobMessage | None]:
         return await asyncio.gather(*(self._answer(member, step) for member in members))
 
-    async def _answer(self, member: _JobProcess, step: int) -> Message | None:
+    async def _answer(self, member: _JobProcess, step: int) -> JobMessage | None:
         """The member's next message; None if it is lost, in which case the others are told to end the step."""
         answer = None
         with contextlib.suppress(TimeoutError):
@@ -206,11 +206,11 @@ class JobLeader:
                 answer = await member.connection.receive()
         if answer is None:
             del self._members[member.hello.rank]
-            self._tell_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            self._send_to_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
             await member.connection.close()
         return answer
 
-    def _run_of(self, member: _JobProcess, step: int, answer: Message | None) -> Run:
+    def _run_of(self, member: _JobProcess, step: int, answer: JobMessage | None) -> Run:
         """The member's run; for a lost member, a run that says so."""
         if isinstance(answer, StepDone):
             return answer.run
@@ -224,7 +224,7 @@ class JobLeader:
             duration_s=0.0,
         )
 
-    def _tell_all(self, message: Message) -> None:
+    def _send_to_all(self, message: JobMessage) -> None:
         for member in self._members.values():
             member.connection.send(message)
 
@@ -251,5 +251,5 @@ def _listed(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks[:_MOST_LISTED])) + more
 
 
-def _is_ready(answer: Message | None) -> bool:
+def _is_ready(answer: JobMessage | None) -> bool:
     return isinstance(answer, RanksWaiting)

@@ -19,7 +19,7 @@ from muster_agent.acceptance.exchange import (
     RanksWaiting,
     StepDone,
 )
-from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.selection import SelectedCheck
 from muster_agent.decide.orders import RankPlace
@@ -32,7 +32,7 @@ class JobMember:
 
     def __init__(
         self,
-        job: Job,
+        job: AcceptanceJob,
         steps: Sequence[SelectedCheck],
         local_runner: LocalRunner,
         take_listener: Callable[[int], socket | None] = lambda _step: None,

@@ -9,7 +9,7 @@ from typing import Protocol
 from muster.errors import MusterError
 from muster.model import Inventory, Run, Verdict
 from muster_agent.acceptance.exchange import EndJob
-from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.leader import JobLeader
 from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.member import JobMember
@@ -53,7 +53,7 @@ class SingleNode:
 async def accept(
     plan: SuitePlan,
     local_runner: LocalRunner,
-    job: Job | None,
+    job: AcceptanceJob | None,
     printer: ProgressPrinter,
     join_within_s: float,
     *,
@@ -80,7 +80,9 @@ async def accept(
 
 
 @asynccontextmanager
-async def _leading(job: Job, plan: SuitePlan, local_runner: LocalRunner, within_s: float) -> AsyncIterator[JobLeader]:
+async def _leading(
+    job: AcceptanceJob, plan: SuitePlan, local_runner: LocalRunner, within_s: float
+) -> AsyncIterator[JobLeader]:
     """Leads the job: yields the leader once all processes, including this one, have joined. Raises as `JobLeader`."""
     leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)

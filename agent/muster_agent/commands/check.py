@@ -14,7 +14,7 @@ import typer
 
 from muster import logs, plugins, references
 from muster.check import AnyCheck, describe, judged_metrics
-from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.options import CheckArgument, JsonOption, load_settings, options_of
 from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
 from muster.config import Config, Settings
 from muster.errors import Refused, Unavailable
@@ -27,7 +27,7 @@ from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
-from muster_agent.acceptance.job import Job, detect
+from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
@@ -39,15 +39,13 @@ from muster_agent.runs.plan_settings import make_plan
 
 app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
 
-CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
-
 _TERMINATED = 128 + signal.SIGTERM
 
 
 @app.command("list")
 @options_of(load_settings)
 def list_(settings: Settings, as_json: JsonOption = False) -> None:
-    """List every check that the plugins bring."""
+    """List every check of the installed plugins."""
     _, checks = _load(settings)
     infos = [describe(checks[name]) for name in sorted(checks)]
     if as_json:
@@ -113,8 +111,12 @@ def run(
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
-    expect_gpus: Annotated[int | None, typer.Option(min=0, metavar="N", help="GPUs that must be here.")] = None,
-    report_dir: Annotated[Path | None, typer.Option(metavar="DIR", help="Write JSON, JUnit XML and HTML.")] = None,
+    expect_gpus: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
+    ] = None,
+    report_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
+    ] = None,
     report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
     verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
@@ -127,7 +129,7 @@ def run(
     """Run checks one after the other.
 
     Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
-    With --fail-on fail, 0 for WARN, too: torchrun takes 1 for a crash.
+    With --fail-on fail, WARN gives 0 as well, because torchrun takes 1 for a crash.
     """
     require_extras("check run", "agent")
     if expect_gpus is not None:
@@ -172,7 +174,7 @@ def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
 async def _accept(
     opening: AbstractAsyncContextManager[LocalRunner],
     plan: SuitePlan,
-    job: Job | None,
+    job: AcceptanceJob | None,
     printer: ProgressPrinter,
     join_within_s: float,
     *,

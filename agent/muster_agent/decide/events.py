@@ -124,7 +124,7 @@ class RankZeroUnreachable:
     detail: str
 
 
-Event = (
+AgentEvent = (
     DueTimeReached
     | StopRequested
     | CommandReceived
@@ -235,7 +235,7 @@ class CountRefusal:
     detail: str
 
 
-Command = (
+AgentCommand = (
     StartRun
     | ReleaseRanks
     | StopRun

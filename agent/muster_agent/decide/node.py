@@ -19,10 +19,10 @@ from muster.wire.messages import Abort, AnyCommand, Declined, Join, Prepare, Run
 from muster_agent.decide import events
 from muster_agent.decide.admission import CommandAdmission
 from muster_agent.decide.events import (
+    AgentCommand,
+    AgentEvent,
     ClosePort,
-    Command,
     CountRefusal,
-    Event,
     ReleaseRanks,
     ReportRun,
     SendReply,
@@ -110,9 +110,9 @@ class NodeAgent:
         schedule = self._schedule.next_due() if self._may_schedule else math.inf
         return min(schedule, session, self._lease.next_due())
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: AgentEvent, now: float) -> list[AgentCommand]:
         """Applies an event and returns the commands that follow."""
-        commands: list[Command] = []
+        commands: list[AgentCommand] = []
         match event:
             case events.DueTimeReached():
                 commands = self._tick(event, now)
@@ -149,7 +149,7 @@ class NodeAgent:
         """Whether background runs may start. They need the devices, so none starts before the inventory is known."""
         return self._inventory is not None and not self._stopping
 
-    def _tick(self, tick: events.DueTimeReached, now: float) -> list[Command]:
+    def _tick(self, tick: events.DueTimeReached, now: float) -> list[AgentCommand]:
         commands = self._apply_lease_outcomes(self._lease.handle(tick, now), now)
         if self._session and now >= self._session.deadline:
             commands += self._pass_to_session(events.StateTimedOut(), now)
@@ -160,21 +160,21 @@ class NodeAgent:
             commands += self._claim(order, Precedence.BACKGROUND, now)
         return commands
 
-    def _stop(self, stop: events.StopRequested, now: float) -> list[Command]:
+    def _stop(self, stop: events.StopRequested, now: float) -> list[AgentCommand]:
         self._stopping = True
         self._lease = Lease(reserves=False)  # no waiting claim gets the node; the daemon releases it
         self._runs = {run: single for run, single in self._runs.items() if single.started}
-        commands: list[Command] = [StopRun(run, "the agent stops") for run in self._runs]
+        commands: list[AgentCommand] = [StopRun(run, "the agent stops") for run in self._runs]
         return commands + self._pass_to_session(stop, now)
 
     # Commands of the coordinator
 
-    def _leave_old_group(self, now: float) -> list[Command]:
+    def _leave_old_group(self, now: float) -> list[AgentCommand]:
         if self._session and self._session.epoch < self._admission.epoch:
             return self._pass_to_session(events.LeaderChanged(), now)
         return []
 
-    def _obey(self, command: AnyCommand, now: float) -> list[Command]:
+    def _obey(self, command: AnyCommand, now: float) -> list[AgentCommand]:
         refusal = self._admission.refusal(command, now)
         commands = self._leave_old_group(now)
         if refusal is None:
@@ -184,7 +184,7 @@ class NodeAgent:
             commands.append(self._declined(command.group, "expired", refusal.detail, now))
         return commands
 
-    def _carry_out(self, command: AnyCommand, now: float) -> list[Command]:
+    def _carry_out(self, command: AnyCommand, now: float) -> list[AgentCommand]:
         match command:
             case RunCheck():
                 return self._run_check(command, now)
@@ -195,19 +195,19 @@ class NodeAgent:
                     return self._pass_to_session(command, now)
                 return self._refuse_unknown_group(command, now)
 
-    def _refuse_unknown_group(self, command: Prepare | Start | Abort, now: float) -> list[Command]:
+    def _refuse_unknown_group(self, command: Prepare | Start | Abort, now: float) -> list[AgentCommand]:
         """Refuses a command for a group that this node is not in, or is in no longer."""
         if self._invitation and self._invitation.group == command.group:
             self._invitation = None
         detail = f"{command.kind} for group {command.group}, which this node is not in"
-        commands: list[Command] = [CountRefusal("unknown_group", detail)]
+        commands: list[AgentCommand] = [CountRefusal("unknown_group", detail)]
         if isinstance(command, Prepare):
             commands.append(self._declined(command.group, "expired", detail, now))
         return commands
 
     # Runs on this node alone
 
-    def _run_check(self, command: RunCheck, now: float) -> list[Command]:
+    def _run_check(self, command: RunCheck, now: float) -> list[AgentCommand]:
         if self._stopping:
             return [
                 CountRefusal("stopping", f"run {command.run} of {command.check} was requested while the agent stops")
@@ -229,14 +229,14 @@ class NodeAgent:
         timeout_s = self._plan[check.name].timeout_s
         return Order(run=run, check=check, params=params, timeout_s=timeout_s, cause=cause)
 
-    def _claim(self, order: Order, precedence: Precedence, now: float) -> list[Command]:
+    def _claim(self, order: Order, precedence: Precedence, now: float) -> list[AgentCommand]:
         self._runs[order.run] = _SingleRun(order, precedence)
         claimed = LeaseClaimed(order.run, order.check.needs, precedence, f"run {order.run} of {order.check.name}")
         return self._apply_lease_outcomes(self._lease.handle(claimed, now), now)
 
-    def _apply_lease_outcomes(self, outcomes: list[LeaseOutcome], now: float) -> list[Command]:
+    def _apply_lease_outcomes(self, outcomes: list[LeaseOutcome], now: float) -> list[AgentCommand]:
         """Carries the lease's decisions over to the runs: start, stop or report as not run."""
-        commands: list[Command] = []
+        commands: list[AgentCommand] = []
         for outcome in outcomes:
             if isinstance(outcome, LeaseCommand):
                 commands.append(outcome)
@@ -248,7 +248,7 @@ class NodeAgent:
 
     def _settle_run(
         self, outcome: LeaseGranted | LeaseDenied | LeasePreempted, single: _SingleRun, now: float
-    ) -> Command:
+    ) -> AgentCommand:
         match outcome:
             case LeaseGranted():
                 single.started = True
@@ -259,7 +259,7 @@ class NodeAgent:
                 self._forget(run, now)
                 return ReportRun(not_idle(self.name, single.order, detail, now))
 
-    def _end(self, run: Run, now: float) -> list[Command]:
+    def _end(self, run: Run, now: float) -> list[AgentCommand]:
         self._forget(run.id, now)
         return [ReportRun(run), *self._apply_lease_outcomes(self._lease.handle(LeaseReleased(run.id), now), now)]
 
@@ -270,7 +270,7 @@ class NodeAgent:
 
     # The node's part in a group
 
-    def _join(self, join: Join, now: float) -> list[Command]:
+    def _join(self, join: Join, now: float) -> list[AgentCommand]:
         if self._session and self._session.group == join.group:
             return []
         if self._session and self._session.state is SessionState.LEAVING:
@@ -296,7 +296,7 @@ class NodeAgent:
             if requested and Needs.NOTHING not in (single.order.check.needs, check.needs):
                 raise CannotRun("busy", f"requested run {run} of {single.order.check.name} holds the node")
 
-    def _pass_to_session(self, event: SessionEvent, now: float) -> list[Command]:
+    def _pass_to_session(self, event: SessionEvent, now: float) -> list[AgentCommand]:
         session = self._session
         if session is None or not session.concerns(event):
             return [ClosePort(event.group)] if isinstance(event, events.PortOpened) else []
@@ -307,14 +307,14 @@ class NodeAgent:
             routed += self._open_invitation(now)
         return routed
 
-    def _open_invitation(self, now: float) -> list[Command]:
+    def _open_invitation(self, now: float) -> list[AgentCommand]:
         """Answers the invitation that waited until the node had left its last group."""
         invitation, self._invitation = self._invitation, None
         return self._join(invitation, now) if invitation else []
 
-    def _route(self, commands: list[SessionCommand], now: float) -> list[Command]:
+    def _route(self, commands: list[SessionCommand], now: float) -> list[AgentCommand]:
         """Passes a session's claims to the lease and returns all its other commands."""
-        routed: list[Command] = []
+        routed: list[AgentCommand] = []
         for command in commands:
             match command:
                 case events.ClaimLease(run, needs, purpose):

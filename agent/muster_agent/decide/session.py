@@ -43,9 +43,9 @@ from muster.wire.messages import (
 )
 from muster_agent.decide import events
 from muster_agent.decide.events import (
+    AgentCommand,
     ClaimLease,
     ClosePort,
-    Command,
     ConnectToRankZero,
     LeaderChanged,
     ReleaseLease,
@@ -82,7 +82,7 @@ SessionEvent = (
     | (RanksReady | Start | RunProgressed | RunEnded)
     | (Abort | StopRequested | LeaderChanged | StateTimedOut)
 )
-SessionCommand = Command | ClaimLease | ReleaseLease
+SessionCommand = AgentCommand | ClaimLease | ReleaseLease
 
 REACH_WITHIN_S = 5.0
 PROGRESS_INTERVAL_S = 1.0

@@ -130,13 +130,13 @@ class _LauncherProcess:
         try:
             pid = os.fork()
         except OSError as error:
-            self._tell_exited(_Child(id, pid=0), stuck=set(), error=f"cannot fork: {error.strerror}")
+            self._report_exit(_Child(id, pid=0), stuck=set(), error=f"cannot fork: {error.strerror}")
         else:
             if pid == 0:
                 self._forget()
                 _live(role, launcher, memory_limit_bytes, descriptors)
             self._children[pid] = _Child(id, pid)
-            self._tell({"spawned": id, "pid": pid})
+            self._send({"spawned": id, "pid": pid})
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -179,7 +179,7 @@ class _LauncherProcess:
             if not remains or now > (child.give_up_at or now):
                 self._given_up |= remains
                 del self._children[child.pid]
-                self._tell_exited(child, remains)
+                self._report_exit(child, remains)
 
     def _orphans(self, processes: dict[int, process_control.ProcessEntry]) -> set[int]:
         known = {*(pid for pid, child in self._children.items() if child.status is None), *self._given_up}
@@ -189,7 +189,7 @@ class _LauncherProcess:
             - process_control.descendants(known, processes)
         )
 
-    def _tell_exited(self, child: _Child, stuck: set[int], error: str = "") -> None:
+    def _report_exit(self, child: _Child, stuck: set[int], error: str = "") -> None:
         how = ChildExit(
             status=child.status,
             max_rss_bytes=child.max_rss_bytes,
@@ -197,9 +197,9 @@ class _LauncherProcess:
             stuck=tuple(sorted(stuck)[:_MOST_NAMED]),
             error=error,
         )
-        self._tell({"exited": child.id, "how": asdict(how)})
+        self._send({"exited": child.id, "how": asdict(how)})
 
-    def _tell(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         """Sends a packet. If the daemon has not read hundreds of packets, this raises and the launcher ends."""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the loop will notice that the daemon is gone
             self._link.send(json.dumps(message).encode(), socket.MSG_DONTWAIT)

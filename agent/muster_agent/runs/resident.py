@@ -72,7 +72,7 @@ class ReservationReply(Data):
     problem: str | None
 
 
-Reply = TypeVar("Reply", bound=Data)
+ReplyT = TypeVar("ReplyT", bound=Data)
 
 
 class NoResidentAnswer(Exception):
@@ -188,8 +188,8 @@ class ResidentChild:
         self._unknown = unknown
 
     async def _ask(
-        self, question: Json, kind: type[Reply], timeout_s: float, progress: Callable[[str], None] = lambda _text: None
-    ) -> Reply:
+        self, question: Json, kind: type[ReplyT], timeout_s: float, progress: Callable[[str], None] = lambda _text: None
+    ) -> ReplyT:
         """The child's reply. The deadline starts when the child is free to read the question."""
         async with self._turn:
             resident = await self._started()
@@ -243,7 +243,7 @@ class ResidentChild:
         except ProtocolError as error:
             answers.put_nowait(error)
 
-    async def _heard(self, kind: type[Reply], progress: Callable[[str], None]) -> Reply | None:
+    async def _heard(self, kind: type[ReplyT], progress: Callable[[str], None]) -> ReplyT | None:
         """Waits for the reply and passes on progress before it; None if the child is gone."""
         while True:
             match await self._answers.get():

@@ -6,8 +6,8 @@ import contextlib
 import structlog
 
 from muster_agent.decide.events import (
+    AgentEvent,
     ConnectToRankZero,
-    Event,
     IdlenessSeen,
     NodeReserved,
     OpenPort,
@@ -43,7 +43,7 @@ class SlowCommands:
         self._runner = runner
         self._ports = ports
 
-    async def run(self, command: SlowCommand) -> Event:
+    async def run(self, command: SlowCommand) -> AgentEvent:
         """Carries out one command and returns the event with its result."""
         match command:
             case ProbeIdle(afresh):

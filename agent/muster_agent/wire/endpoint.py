@@ -11,14 +11,14 @@ from muster.addresses import split_address
 from muster.connections import Connections, most_connections
 from muster.errors import Unavailable
 from muster.model import Json
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 
 MOST_CONNECTIONS = 64
 """Connections: enough for a supervisor and a few scrapers."""
 
 
 @asynccontextmanager
-async def serving(listen: str, health: Callable[[], Json], metrics: Metrics) -> AsyncIterator[int]:
+async def serving(listen: str, health: Callable[[], Json], metrics: AgentMetrics) -> AsyncIterator[int]:
     """Serves on `host:port` while the context lasts, and yields the port. Raises Unavailable if the port is taken.
 
     An answer of /healthz shows that the main loop is alive; `health` returns what it says.

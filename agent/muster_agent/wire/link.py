@@ -26,12 +26,12 @@ from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryRe
 from muster.wire.topics import NodeTopic, Topics
 from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 
 STEADY_S = 10.0
-"""After a connection that lasted so long, the pauses start from the shortest again."""
+"""After a connection that lasted this long, the pauses start from the shortest again."""
 
 BATCH_RUNS = 50
 BATCH_BYTES = 512 * 1024
@@ -39,12 +39,12 @@ MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
 REPEAT_REPLY_S = 120.0
-"""For so long, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
+"""For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
 have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
 
 log = structlog.get_logger()
 
-Inbox = Callable[[CommandReceived | CoordinatorSeen], None]
+CommandInbox = Callable[[CommandReceived | CoordinatorSeen], None]
 ReferencesInbox = Callable[[tuple[Reference, ...]], None]
 
 
@@ -52,7 +52,12 @@ class AgentLink:
     """The connection of one node. It calls `inbox` and `references_inbox` in the event loop."""
 
     def __init__(
-        self, settings: Settings, outbox: Outbox, metrics: Metrics, inbox: Inbox, references_inbox: ReferencesInbox
+        self,
+        settings: Settings,
+        outbox: Outbox,
+        metrics: AgentMetrics,
+        inbox: CommandInbox,
+        references_inbox: ReferencesInbox,
     ) -> None:
         self._settings = settings
         self._node = settings.node

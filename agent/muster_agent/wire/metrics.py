@@ -7,7 +7,7 @@ from muster.model import Run
 _DURATION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600)
 
 
-class Metrics:
+class AgentMetrics:
     """The agent's metrics, in a registry of their own."""
 
     def __init__(self) -> None:

@@ -6,5 +6,4 @@ import typer
 
 NodeArgument = Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.")]
 SweepArgument = Annotated[str, typer.Argument(metavar="SWEEP", help="Id of the sweep, or its first characters.")]
-CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
 MetricArgument = Annotated[str, typer.Argument(metavar="METRIC", help="Name of the metric.")]

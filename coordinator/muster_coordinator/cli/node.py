@@ -27,7 +27,7 @@ def list_(
     client: Client,
     terms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TERM", help="Only nodes that fit, for example health=FAILED rack=r1."),
+        typer.Argument(metavar="TERM", help="Only nodes that match, for example health=FAILED rack=r1."),
     ] = None,
     wide: Annotated[bool, typer.Option("--wide", help="Do not cut lines to the width of the terminal.")] = False,
     as_json: JsonOption = False,

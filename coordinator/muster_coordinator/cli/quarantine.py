@@ -30,7 +30,7 @@ def list_(
 ) -> None:
     """List nodes that are out of service, new, on hold or to be drained, and alarms.
 
-    Nodes with an action that failed at an actor are listed too.
+    Nodes for which an actor failed are listed too.
     """
     answer = client.pages("quarantine")
     if as_json:

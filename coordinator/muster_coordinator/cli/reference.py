@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter
 
-from muster.commands.options import ConfigOption, JsonOption, load_settings, options_of
+from muster.commands.options import CheckArgument, ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import Refused, unknown
 from muster.model import Run
 from muster.params import parse_params
 from muster.reference_file import read_references
 from muster.references import Reference, shipped
 from muster.terminal import say, say_items, say_json
-from muster_coordinator.cli.arguments import CheckArgument, MetricArgument
+from muster_coordinator.cli.arguments import MetricArgument
 from muster_coordinator.cli.connection import TokenFileOption, connect, url_option
 from muster_coordinator.references.explanation import explain_run
 from muster_coordinator.views.reference_text import described, explanation, reference_table
@@ -37,7 +37,7 @@ WhenOption = Annotated[
         help='Condition: a value, a list "[1, 2]", or a range \'{"at_least": 1, "at_most": 8}\'.',
     ),
 ]
-BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is still good.")]
+BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound; a value equal to it is good.")]
 
 SourceUrlOption = Annotated[str | None, url_option("references of this machine")]
 

@@ -23,6 +23,7 @@ from muster_coordinator.web.client import Client
 
 NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
+PARALLEL_HELP = "Maximum number of nodes tested at once."
 PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 
 NodesOption = Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")]
@@ -40,12 +41,12 @@ app.command()(export)
 def start(
     client: Client,
     *,
-    check: Annotated[str, typer.Option(metavar="NAME", help="Check that the groups run.")],
+    check: Annotated[str, typer.Option(metavar="NAME", help="Name of the check that each group runs.")],
     nodes: NodesOption = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
     passes: Annotated[int, typer.Option(help="Minimum number of runs for each node.")] = 1,
-    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help="Maximum of nodes tested together.")] = None,
+    max_parallel: Annotated[str | None, typer.Option(metavar="N|N%", help=PARALLEL_HELP)] = None,
     max_rounds: Annotated[int | None, typer.Option(help="Maximum number of rounds.")] = None,
     max_node_s: Annotated[float | None, typer.Option(help="Maximum number of node-seconds.")] = None,
     priority: Annotated[int, typer.Option(help="The sweep with the highest priority gets shared nodes first.")] = 0,

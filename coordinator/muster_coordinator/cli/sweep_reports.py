@@ -50,7 +50,7 @@ def export(
         str,
         typer.Option(
             metavar="|".join(ExportFormat),
-            help="JSON, one line for each rank, tables of nccl-tests, or a picture.",
+            help="json, csv (a line for each rank), nccl-tests (tables) or matrix (SVG).",
         ),
     ],
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to this file; default: stdout.")] = None,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from muster.model import ServiceState
 from muster_coordinator.evidence.registry import NodeRegistry
-from muster_coordinator.model.events import Announce, Command, SaveNode
+from muster_coordinator.model.events import Announce, FleetCommand, SaveNode
 from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
 
 
@@ -29,7 +29,7 @@ class DecidedStates:
             node.evidence.date_as(record.evidence.findings)
         return tuple(records.values())
 
-    def show(self, record: QuarantineRecord, now: float) -> list[Command]:
+    def show(self, record: QuarantineRecord, now: float) -> list[FleetCommand]:
         """Copies a record to its node; ignores a node that was forgotten."""
         node = self._registry.nodes.get(record.node)
         decided = (record.state, record.decision.dry_run, record.evidence.has_left)

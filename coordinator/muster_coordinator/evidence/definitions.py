@@ -17,7 +17,7 @@ from muster.check import CheckInfo, Scope, Worse
 from muster.params_schema import rules_of
 from muster_coordinator.evidence.node import Node, runs_by_itself
 
-Metrics = tuple[tuple[str, Worse], ...]
+JudgedMetrics = tuple[tuple[str, Worse], ...]
 """The compared metrics of a check, as a node announces them."""
 
 
@@ -84,7 +84,7 @@ class Announcements:
     """The definition that most nodes announce of each check, kept up to date because every run needs it."""
 
     def __init__(self) -> None:
-        self._metrics: defaultdict[str, Counter[Metrics]] = defaultdict(Counter)
+        self._metrics: defaultdict[str, Counter[JudgedMetrics]] = defaultdict(Counter)
         self._compared: dict[str, Mapping[str, Worse]] = {}
         self._running: Counter[str] = Counter()
 
@@ -116,5 +116,5 @@ class Announcements:
             del self._metrics[name], self._compared[name], self._running[name]
 
 
-def _metrics(check: CheckInfo) -> Metrics:
+def _metrics(check: CheckInfo) -> JudgedMetrics:
     return tuple(check.compared.items())

@@ -129,7 +129,7 @@ The coordinator keeps standing findings in memory, in stories and in the API. La
 _STANDING_SEVERITIES = frozenset({Severity.WARNING, Severity.UNKNOWN, Severity.ERROR})
 
 
-Held = dict[tuple[str, str], tuple[NodeFinding, ...]]
+HeldFindings = dict[tuple[str, str], tuple[NodeFinding, ...]]
 """The findings that stand against the node, by node and subject of comparison."""
 
 Uuids = Mapping[int, str]
@@ -341,7 +341,7 @@ def _standing_findings(run: Run, before: tuple[NodeFinding, ...], uuids: Uuids) 
 
 def held_findings(
     held: Mapping[tuple[str, str], tuple[Finding, ...]], run: Run, uuids_of: Callable[[str], Uuids]
-) -> Held:
+) -> HeldFindings:
     """The findings from comparing `run`, as findings that stand against their nodes."""
     return {
         (node, subject): tuple(standing_finding(finding, run, uuids_of(node)) for finding in findings)

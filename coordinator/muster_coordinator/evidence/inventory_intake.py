@@ -3,7 +3,7 @@
 from muster.wire.messages import InventoryReport
 from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
-from muster_coordinator.model.events import Command
+from muster_coordinator.model.events import FleetCommand
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 
@@ -21,7 +21,7 @@ class InventoryIntake:
         """Keeps an inventory until it is taken."""
         self._waiting[message.node] = message
 
-    def take(self, name: str, now: float) -> list[Command]:
+    def take(self, name: str, now: float) -> list[FleetCommand]:
         """Takes a node's inventory if one waits and the node's quota has room."""
         if name not in self._waiting:
             return []

@@ -11,11 +11,11 @@ from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.standing_findings import standing_findings_of
 from muster_coordinator.model.quarantine_events import (
     BacklogDelivered,
-    Event,
     EvidenceChanged,
     NodeDescribed,
     NodeHeard,
     NodeLost,
+    QuarantineEvent,
     TestEnded,
 )
 
@@ -27,14 +27,14 @@ class QuarantineNews:
         self._nodes = nodes
         self._announced = announced
         self._domain = domain
-        self._events: list[Event] = []
+        self._events: list[QuarantineEvent] = []
         self._tests_ended: list[TestEnded] = []
         self._delivered: dict[str, float] = {}  # the start of the youngest run, by node
 
-    def take(self) -> list[Event]:
+    def take(self) -> list[QuarantineEvent]:
         """Events since the last call: evidence first, then the tests that have ended."""
         delivered = (BacklogDelivered(node=node, through=through) for node, through in self._delivered.items())
-        events: list[Event] = [*self._events, *delivered, *self._tests_ended]
+        events: list[QuarantineEvent] = [*self._events, *delivered, *self._tests_ended]
         self._events, self._delivered, self._tests_ended = [], {}, []
         return events
 

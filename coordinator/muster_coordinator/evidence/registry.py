@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.evidence.definitions import Announcements
-from muster_coordinator.evidence.health import Held, conviction, held_findings
+from muster_coordinator.evidence.health import HeldFindings, conviction, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.story import Story
-from muster_coordinator.model.events import Announce, Command, LabelsSeen, PresenceSeen, SaveNode
+from muster_coordinator.model.events import Announce, FleetCommand, LabelsSeen, PresenceSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
@@ -45,7 +45,7 @@ class NodeRegistry:
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # the time when each forgotten node was forgotten, until it is heard again
 
-    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[Command]:
+    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[FleetCommand]:
         """Restores stored nodes and their last runs, and compares the runs by the stored baselines.
 
         A node that was online has three heartbeats' time to be heard again.
@@ -57,7 +57,7 @@ class NodeRegistry:
                 node = self.nodes[record.name] = Node.from_record(record)
                 node.backlog_before = now
                 self._announced.replace((), node.checks.values())
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for run in self._counting(runs):
             node = self.nodes[run.node]
             node.evidence.add(run, node.uuids)
@@ -75,7 +75,7 @@ class NodeRegistry:
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self.heartbeats.is_lost(node.name, now))
 
-    def hear(self, name: str, cause: str, now: float) -> list[Command]:
+    def hear(self, name: str, cause: str, now: float) -> list[FleetCommand]:
         """Notes that a node was heard. A new node becomes known."""
         self.heartbeats.note(name, now)
         node = self.nodes.get(name)
@@ -89,20 +89,20 @@ class NodeRegistry:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
-            told = self.story.tell(name, "joined", "heard for the first time", cause, now)
+            entry = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
-            told = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
+            entry = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
             node.online, node.last_seen, node.is_heard, node.backlog_before = True, now, True, now
         self.news.note_heard(node)
         self.news.note_details(node)
-        return [told, *self._changed(node, now)]
+        return [entry, *self._changed(node, now)]
 
     def outdate(self, now: float) -> None:
         """Notes that no node could be heard until now: newer runs of each node are still in its outbox."""
         for node in self.nodes.values():
             node.is_heard, node.backlog_before = False, now
 
-    def lose(self, name: str, text: str, cause: str | None, now: float) -> list[Command]:
+    def lose(self, name: str, text: str, cause: str | None, now: float) -> list[FleetCommand]:
         """Notes that a node is lost."""
         self.heartbeats.give_up(name)
         node = self.nodes[name]
@@ -110,7 +110,7 @@ class NodeRegistry:
         self.news.note_lost(node)
         return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
 
-    def forget(self, name: str, now: float) -> list[Command]:
+    def forget(self, name: str, now: float) -> list[FleetCommand]:
         """Forgets a node that has left. If it is heard again, it is a new node."""
         node = self.nodes.pop(name)
         self._announced.replace(node.checks.values(), ())
@@ -119,17 +119,17 @@ class NodeRegistry:
         self._gone[name] = node.forgotten_at = now
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
-    def renew(self, name: str, cause: str, now: float) -> list[Command]:
+    def renew(self, name: str, cause: str, now: float) -> list[FleetCommand]:
         """Treats a node that had left and was heard again as a new node."""
         node = self.nodes[name]
         node.drop_evidence(now)
         self._conduct.forget(name)
         self.news.note_heard(node)
         self.news.note_details(node)
-        told = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
-        return [told, *self.baselines.forget(name), *self._changed(node, now)]
+        entry = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
+        return [entry, *self.baselines.forget(name), *self._changed(node, now)]
 
-    def erase(self, name: str) -> list[Command]:
+    def erase(self, name: str) -> list[FleetCommand]:
         """Deletes everything about a node."""
         if (node := self.nodes.pop(name, None)) is not None:
             self._announced.replace(node.checks.values(), ())
@@ -142,7 +142,7 @@ class NodeRegistry:
         """Whether a node was forgotten and not heard since."""
         return name in self._gone
 
-    def equip(self, message: InventoryReport, now: float) -> list[Command]:
+    def equip(self, message: InventoryReport, now: float) -> list[FleetCommand]:
         """Notes the inventory, checks and plugins of a node."""
         node = self.nodes[message.node]
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
@@ -151,15 +151,15 @@ class NodeRegistry:
             return []
         self._announced.replace(before.values(), node.checks.values())
         self._types = None
-        told = [
+        entries = [
             self.story.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
         self.news.note_details(node)
-        return [*told, *self._changed(node, now)]
+        return [*entries, *self._changed(node, now)]
 
-    def label(self, event: LabelsSeen, now: float) -> list[Command]:
+    def label(self, event: LabelsSeen, now: float) -> list[FleetCommand]:
         """Notes the labels that a scheduler has on a node. Labels of an unknown node wait until it is known."""
         node = self.nodes.get(event.node)
         if node is None:
@@ -178,7 +178,7 @@ class NodeRegistry:
             node.backlog_before = None
             self.news.note_evidence(node)
 
-    def note_clock(self, message: Report, now: float) -> list[Command]:
+    def note_clock(self, message: Report, now: float) -> list[FleetCommand]:
         """Compares a node's clock with ours. The story says when it turns wrong or right."""
         node = self.nodes[message.node]
         text = node.clock.heard(message.sent_at, now)
@@ -186,7 +186,7 @@ class NodeRegistry:
             return []
         return [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
 
-    def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[Command]:
+    def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[FleetCommand]:
         """Notes misconduct of a node's agent. The story has only the first until the agent has behaved for a while."""
         if name not in self.nodes or not self._conduct.note(name, kind, now):
             return []
@@ -195,9 +195,9 @@ class NodeRegistry:
         node.evidence.add_misconduct(finding)
         return [self.story.found(name, "misconduct", finding, cause, now), *self._judge(node, cause, now)]
 
-    def clear_misconduct(self, cause: str, now: float) -> list[Command]:
+    def clear_misconduct(self, cause: str, now: float) -> list[FleetCommand]:
         """Clears the misconduct of agents that have behaved for a while."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for name, kind in self._conduct.take_quiet(now):
             node = self.nodes[name]
             node.evidence.remove_misconduct(kind)
@@ -207,7 +207,7 @@ class NodeRegistry:
             ]
         return commands
 
-    def add_run(self, run: Run, now: float) -> list[Command]:
+    def add_run(self, run: Run, now: float) -> list[FleetCommand]:
         """Adds a run as evidence about its node, and about the nodes that it is compared with.
 
         Its start is by the coordinator's clock.
@@ -225,23 +225,23 @@ class NodeRegistry:
             self.news.note_delivered(node.name, run.started_at)
         return commands
 
-    def _add_run(self, node: Node, run: Run, now: float) -> list[Command]:
+    def _add_run(self, node: Node, run: Run, now: float) -> list[FleetCommand]:
         changed = node.evidence.add(run, node.uuids)
-        told = self._tell_found(run, now) if changed else []
+        entries = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            return [*told, *(self._judge(node, run.id, now) if changed else self._examine(node))]
+            return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node))]
         held = held_findings(compared.held, run, self._uuids_of)
-        return [*told, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
+        return [*entries, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
-    def reset_baseline(self, baseline: str, cause: str, now: float) -> list[Command]:
+    def reset_baseline(self, baseline: str, cause: str, now: float) -> list[FleetCommand]:
         """Resets a baseline: the present values of its devices are normal. Raises Refused for an unknown baseline."""
         compared = self.baselines.reset(baseline, now)
         return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
 
-    def take_findings(self, record: SweepRecord, now: float) -> list[Command]:
+    def take_findings(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         """Adds the findings of a sweep that has ended as evidence about its nodes."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for failed in record.failed_nodes:
             commands += self._convict(failed, record, now)
         for name in record.cleared_nodes:
@@ -252,12 +252,12 @@ class NodeRegistry:
         text = f"a sweep with {record.check} could neither clear nor convict it"
         return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
 
-    def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[Command]:
+    def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[FleetCommand]:
         """Learns which nodes share a leaf from the bandwidth of the pairs of a sweep."""
         learned = learned_places(self.nodes, pairs)
         return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
 
-    def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
+    def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[FleetCommand]:
         node.learned_leaf = leaf.name
         return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
 
@@ -284,40 +284,40 @@ class NodeRegistry:
             self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
         return self._types
 
-    def _tell_found(self, run: Run, now: float) -> list[Command]:
+    def _tell_found(self, run: Run, now: float) -> list[FleetCommand]:
         """The story entries for findings of a run that did not stand against its node before."""
         findings = self.nodes[run.node].evidence.checks[run.check].findings
         new = (finding for finding in findings if finding.run == run.id and finding.runs == 1)
         return [self.story.found(run.node, "found", finding, run.id, now) for finding in new]
 
-    def _conclude(self, changed: set[str], held: Held, cause: str, now: float) -> list[Command]:
+    def _conclude(self, changed: set[str], held: HeldFindings, cause: str, now: float) -> list[FleetCommand]:
         """Notes the findings of comparisons, and updates the health of every changed node."""
-        told: list[Command] = []
+        entries: list[FleetCommand] = []
         for (name, subject), findings in held.items():
             evidence = self.nodes[name].evidence
             before = evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
-                told += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
-        return told + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
+                entries += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
+        return entries + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
 
-    def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[Command]:
+    def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[FleetCommand]:
         node, finding = self.nodes[failed.node], conviction(failed, record, now)
         node.evidence.convict(finding)
         text = f"convicted by a sweep with {record.check}: {finding.summary}"
-        told = self.story.tell(node.name, "convicted", text, record.id, now)
-        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+        entry = self.story.tell(node.name, "convicted", text, record.id, now)
+        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
-    def _clear(self, name: str, record: SweepRecord, now: float) -> list[Command]:
+    def _clear(self, name: str, record: SweepRecord, now: float) -> list[FleetCommand]:
         node = self.nodes[name]
-        told = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
+        entry = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
         if not node.evidence.clear(record.check):
-            return [told]
-        return [told, SaveNode(node.record()), *self._judge(node, record.id, now)]
+            return [entry]
+        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
-    def _judge(self, node: Node, cause: str, now: float) -> list[Command]:
+    def _judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Updates the health of a node after its evidence has changed."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         before, node.health = node.health, node.evidence.health
         if node.health is not before:
             because = "; ".join(node.evidence.reasons) or "everything passes"
@@ -328,11 +328,11 @@ class NodeRegistry:
         self.news.note_evidence(node)
         return [*commands, Announce("node", self.view(node, now))]
 
-    def _examine(self, node: Node) -> list[Command]:
+    def _examine(self, node: Node) -> list[FleetCommand]:
         """Reports that a check of a new node has reported, without a change of evidence."""
         if node.service is ServiceState.ACCEPTING:
             self.news.note_evidence(node)
         return []
 
-    def _changed(self, node: Node, now: float) -> list[Command]:
+    def _changed(self, node: Node, now: float) -> list[FleetCommand]:
         return [SaveNode(node.record()), Announce("node", self.view(node, now))]

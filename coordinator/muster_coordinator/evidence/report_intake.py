@@ -12,7 +12,7 @@ from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Announce, Command, SendAck, StoreRuns
+from muster_coordinator.model.events import Announce, FleetCommand, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
@@ -76,7 +76,7 @@ class ReportIntake:
         self.streams.forget(node)
         self.checks.forget(node)
 
-    def take(self, report: Report, now: float) -> list[Command]:
+    def take(self, report: Report, now: float) -> list[FleetCommand]:
         """Takes the new runs of a report, and acknowledges them.
 
         A run beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
@@ -98,14 +98,14 @@ class ReportIntake:
         ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
         return [*commands, SendAck(node, ack)]
 
-    def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[Command]]:
+    def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[FleetCommand]]:
         """The number of the last taken run, the commands that store the runs, and those that follow from them.
 
         The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
         node, late_s, through = report.node, behind_s(report.sent_at, now), 0
         runs: list[Run] = []
-        consequences: list[Command] = []
+        consequences: list[FleetCommand] = []
         cost = 0.0
         for run in map(self._named, fresh):
             if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
@@ -120,12 +120,12 @@ class ReportIntake:
         stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
         return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
 
-    def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[Command], float]:
+    def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[FleetCommand], float]:
         """The commands that follow from a run as evidence, and the cost for its node, in runs."""
         node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
             self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
-        changed: list[Command] = []
+        changed: list[FleetCommand] = []
         cost = max(1.0, size / BYTES_OF_A_RUN)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from muster.model import Json
-from muster_coordinator.model.events import AppendStory, Command
+from muster_coordinator.model.events import AppendStory, FleetCommand
 from muster_coordinator.model.nodes import NodeFinding, StoryEntry
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import Note
@@ -17,24 +17,24 @@ class Story:
 
     def tell(
         self, node: str, kind: str, text: str, cause: str | None, now: float, *, data: Json | None = None
-    ) -> Command:
+    ) -> FleetCommand:
         """The next entry in a node's story."""
         entry = StoryEntry(
             id=self._orders.new_id(), at=now, node=node, kind=kind, text=text, cause=cause, data=data or {}
         )
         return AppendStory(entry)
 
-    def append(self, note: Note, now: float) -> Command:
+    def append(self, note: Note, now: float) -> FleetCommand:
         """The entry that the quarantine requests."""
         return self.tell(note.node, note.about, note.text, note.cause, now, data=note.data)
 
-    def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> Command:
+    def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> FleetCommand:
         """The entry for a finding, with its evidence."""
         return self.tell(node, kind, _named(finding), cause, now, data=finding.evidence)
 
     def compared(
         self, node: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float
-    ) -> list[Command]:
+    ) -> list[FleetCommand]:
         """The entries for findings of a comparison that are new, and for those that ended."""
         was = {(finding.code, finding.device): finding for finding in before}
         now_is = {(finding.code, finding.device): finding for finding in after}

@@ -193,13 +193,13 @@ class Demo:
 
     async def _until(self, what: str, done: Callable[[NodeView], bool]) -> None:
         """Waits until `done` holds for every node, and prints the number of nodes whenever it changes."""
-        told = 0
-        while told < len(self._plan.nodes):
+        shown = 0
+        while shown < len(self._plan.nodes):
             self._check_parts()
             count = sum(map(done, await self._nodes()))
-            if count != told:
+            if count != shown:
                 self._step(f"{count} of {len(self._plan.nodes)} {what}")
-                told = count
+                shown = count
             await asyncio.sleep(POLL_S)
 
     async def _coordinator_answers(self) -> bool:

@@ -146,11 +146,11 @@ class RetentionEnded:
     left_before: float
 
 
-Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
+FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
+FleetObservation = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
-Event = Seen | Request | Ticked | LinkRestored | RetentionEnded | quarantine.Event
+FleetEvent = FleetObservation | FleetRequest | Ticked | LinkRestored | RetentionEnded | quarantine.QuarantineEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class LogNotBegun:
     reason: str
 
 
-Command = (
+FleetCommand = (
     StoreRuns
     | EraseStream
     | SaveNode

@@ -10,7 +10,7 @@ from muster.model import Finding
 BYTES_BESIDE_TEXT = 250
 """Bytes of a finding as JSON apart from its texts: times, ids and names of fields."""
 
-Found = TypeVar("Found", bound=Finding)
+FoundT = TypeVar("FoundT", bound=Finding)
 
 
 def size_of(findings: Iterable[Finding]) -> int:
@@ -18,9 +18,9 @@ def size_of(findings: Iterable[Finding]) -> int:
     return sum(map(_size, findings))
 
 
-def first_within(findings: Iterable[Found], count: int, size: int) -> tuple[Found, ...]:
+def first_within(findings: Iterable[FoundT], count: int, size: int) -> tuple[FoundT, ...]:
     """The first findings: at most `count`, and at most `size` bytes of JSON."""
-    first: list[Found] = []
+    first: list[FoundT] = []
     for finding in findings:
         count, size = count - 1, size - _size(finding)
         if count < 0 or size < 0:

@@ -11,7 +11,7 @@ from muster.model import Action, Data, Finding, Instant, Json, Name, Severity, f
 from muster.transition import Cause
 
 NUMBERS = ("xid", "sxid")
-"""In the evidence, what a driver calls an error by: all of them are found under the same code."""
+"""Evidence keys with the driver's error number. Errors with different numbers share one finding code."""
 
 _NUMBERED = re.compile(r"\.(?P<what>s?xid) (?P<number>\d+)$")
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start
 from muster_coordinator.model.events import SendCommand
 
-Order = TypeVar("Order", RunCheck, Join, Prepare, Start, Abort)
+OrderT = TypeVar("OrderT", RunCheck, Join, Prepare, Start, Abort)
 
 RUN_TTL_S = 30.0
 """Expiry of an ordered run. A person waits for it; an agent that was cut off for longer must not start it."""
@@ -35,7 +35,7 @@ class Orders:
         return f"{self.epoch}-{self._count}"
 
     def send(
-        self, node: str, order: type[Order], now: float, *, ttl_s: float, cause: str | None, **content: Any
+        self, node: str, order: type[OrderT], now: float, *, ttl_s: float, cause: str | None, **content: Any
     ) -> SendCommand:
         """An order to `node`, which refuses it later than `ttl_s` seconds after `now`."""
         command = order(id=self.new_id(), sent_at=now, epoch=self.epoch, expires_at=now + ttl_s, cause=cause, **content)

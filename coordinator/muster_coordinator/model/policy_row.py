@@ -32,7 +32,7 @@ DAY_S = 86_400
 MOST_REPEATS = 32
 """Largest value of `repeats`. Further sightings of a finding are not counted."""
 
-_ONLY_TO_TAKE_OUT = ("repeats", "within_s", "after_s", "fresh_s", "action", "urgency")
+_ONLY_TO_DRAIN = ("repeats", "within_s", "after_s", "fresh_s", "action", "urgency")
 
 
 class Row(Data, extra="forbid"):
@@ -81,14 +81,14 @@ class Row(Data, extra="forbid"):
         if (self.repeats > 1) != (self.within_s is not None):
             raise ValueError("repeats and within_s go together: set both, and repeats to 2 or more")
         usual = type(self).model_fields
-        moot = [name for name in _ONLY_TO_TAKE_OUT if getattr(self, name) != usual[name].default]
-        if moot and not self.takes_out:
+        moot = [name for name in _ONLY_TO_DRAIN if getattr(self, name) != usual[name].default]
+        if moot and not self.drains:
             raise ValueError(f"service = 'IN_SERVICE' drains no node, so {', '.join(moot)} has no effect: leave it out")
         return self
 
     @property
-    def takes_out(self) -> bool:
-        """Whether it takes nodes out of service."""
+    def drains(self) -> bool:
+        """Whether it drains nodes."""
         return self.service == ServiceState.CORDONED
 
     def names(self, check: str, code: str) -> bool:

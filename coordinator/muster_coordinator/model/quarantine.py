@@ -31,7 +31,7 @@ class Hold(Data):
 
     @property
     def text(self) -> str:
-        """The hold in words. The reason of one after a resume by hand says all: where, and what ends the hold."""
+        """The hold in words. After a resume by hand, the reason says where and what ends the hold."""
         return self.reason if self.reason.startswith(RESUMED_BY_HAND) else f"Hold by {self.by}: {self.reason}"
 
 

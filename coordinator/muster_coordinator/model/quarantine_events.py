@@ -6,7 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from muster.alarm import Alarm
 from muster.model import Data, Instant, Json, Name, Seconds, Verdict
-from muster.transition import Effect, SchedulerNode, Text
+from muster.transition import Effect, PluginText, SchedulerNode
 from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.transitions import TransitionRecord
@@ -105,7 +105,7 @@ class ActionEnded(Data):
     transition: Name
     actor: Name
     effect: Effect
-    detail: Text
+    detail: PluginText
     retry_after_s: float | None = None
     only_tells: bool = False
 
@@ -113,7 +113,7 @@ class ActionEnded(Data):
 class AllActorsCalled(Data):
     """Every actor was called once for a transition."""
 
-    kind: Literal["all_told"] = "all_told"
+    kind: Literal["all_actors_called"] = "all_actors_called"
     node: Name
     transition: Name
 
@@ -183,7 +183,7 @@ class NodeForgotten(Data):
 class NodeErased(Data):
     """A node is past retention."""
 
-    kind: Literal["node_long_gone"] = "node_long_gone"
+    kind: Literal["node_erased"] = "node_erased"
     node: Name
 
 
@@ -193,9 +193,9 @@ class TimePassed(Data):
     kind: Literal["time_passed"] = "time_passed"
 
 
-Request = HoldRequested | ReleaseRequested | FreezeLifted | NodeForgotten
+QuarantineRequest = HoldRequested | ReleaseRequested | FreezeLifted | NodeForgotten
 
-Event = (
+QuarantineEvent = (
     Restored
     | NodeDescribed
     | NodeHeard
@@ -212,7 +212,7 @@ Event = (
     | AlarmDelivered
     | NodeErased
     | TimePassed
-    | Request
+    | QuarantineRequest
 )
 
 
@@ -221,7 +221,7 @@ class Asked(Data):
 
     id: Name
     at: Instant
-    request: Annotated[Request, Field(discriminator="kind")]
+    request: Annotated[QuarantineRequest, Field(discriminator="kind")]
 
     @property
     def node(self) -> str | None:
@@ -324,7 +324,7 @@ class ResendAlarm(Data):
     taken_by: tuple[Name, ...] = ()
 
 
-Command = (
+QuarantineCommand = (
     SaveRecord
     | SaveFleetState
     | EraseNode

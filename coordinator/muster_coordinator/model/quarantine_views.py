@@ -4,7 +4,7 @@ from typing import Literal
 
 from muster.alarm import Alarm
 from muster.model import Data, Instant, Name, Seconds, ServiceState
-from muster.transition import Cause, SchedulerNode, Text
+from muster.transition import Cause, PluginText, SchedulerNode
 from muster_coordinator.model.findings import StandingFinding
 from muster_coordinator.model.old_case_fields import WithOldNames
 from muster_coordinator.model.quarantine import (
@@ -25,9 +25,9 @@ class ActorView(Data):
     """An actor as it was at the last survey: `summary` says what it acts on, `problem` what keeps it from it."""
 
     name: str
-    summary: Text | None = None
+    summary: PluginText | None = None
     can_cordon: bool = False
-    problem: Text | None = None
+    problem: PluginText | None = None
 
 
 class CaseView(WithOldNames):

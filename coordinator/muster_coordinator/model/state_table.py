@@ -3,13 +3,13 @@
 from enum import StrEnum
 from typing import TypeVar
 
-State = TypeVar("State", bound=StrEnum)
-Step = TypeVar("Step", bound=StrEnum)
+StateT = TypeVar("StateT", bound=StrEnum)
+StepT = TypeVar("StepT", bound=StrEnum)
 
 NO_CHANGE = "."
 
 
-def parse_state_table(text: str, states: type[State], steps: type[Step]) -> dict[tuple[State, Step], State]:
+def parse_state_table(text: str, states: type[StateT], steps: type[StepT]) -> dict[tuple[StateT, StepT], StateT]:
     """By state and step, the state that follows; a cell with a dot says that the step changes nothing.
 
     The first line names the steps, each further line begins with a state:

@@ -49,15 +49,15 @@ from muster_coordinator.normal.normality import (
     too_bad,
 )
 from muster_coordinator.normal.ranked import Ranked
-from muster_coordinator.normal.readings import Device, MetricReading, Track
+from muster_coordinator.normal.readings import DeviceIndex, MetricReading, Track
 from muster_coordinator.normal.shares import Shares
-from muster_coordinator.normal.suspects import Held, Suspects
+from muster_coordinator.normal.suspects import FoundByNode, Suspects
 
 
 class Learned(NamedTuple):
     """The result of a run: findings that stand against nodes now, and the records to store."""
 
-    held: Held
+    held: FoundByNode
     anchor: BaselineRecord | None
     levels: LevelsRecord | None
 
@@ -75,7 +75,7 @@ class Baseline:
         self._when = when
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
-        self._nodes: dict[str, dict[Device, Track]] = {}
+        self._nodes: dict[str, dict[DeviceIndex, Track]] = {}
         self._measured: dict[str, float] = {}  # the time of each node's last measurement, the latest last
         self._alike = 0
         self._shares = Shares()
@@ -98,7 +98,7 @@ class Baseline:
         self._count_again()
 
     def take(
-        self, node: str, readings: Sequence[MetricReading], present: Set[Device], now: float, *, alike: int
+        self, node: str, readings: Sequence[MetricReading], present: Set[DeviceIndex], now: float, *, alike: int
     ) -> Learned:
         """Adds the readings of one run and compares its devices; the devices of all nodes if the anchor is new.
 
@@ -125,7 +125,7 @@ class Baseline:
             )
         return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
 
-    def reset(self, now: float) -> tuple[Held, BaselineRecord]:
+    def reset(self, now: float) -> tuple[FoundByNode, BaselineRecord]:
         """Resets the normal values of the fleet and of every device to the present ones."""
         self._anchor, self._reset_at = None, now
         self._suspects.out_of_line.clear()
@@ -146,7 +146,7 @@ class Baseline:
         self._measured.pop(node, None)
         self._suspects.forget(node)
 
-    def release(self) -> Held:
+    def release(self) -> FoundByNode:
         """Withdraws all findings. Returns the nodes, each without findings."""
         return self._suspects.release()
 
@@ -197,7 +197,7 @@ class Baseline:
             self.devices += 1
         return tracks[reading.device].add(reading.value)
 
-    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+    def _drop(self, node: str, devices: Iterable[DeviceIndex]) -> None:
         """Forgets devices that are no longer there."""
         for device in devices:
             del self._nodes[node][device]
@@ -269,7 +269,7 @@ class Baseline:
         """The share by which the centre of the fleet must become worse to be a shift."""
         return shift_of(Level(anchor.centre, anchor.spread), min(anchor.devices, len(self._typical)))
 
-    def _judge(self, node: str, device: Device) -> list[Finding]:
+    def _judge(self, node: str, device: DeviceIndex) -> list[Finding]:
         track = self._nodes[node][device]
         value = track.typical
         if value is None:
@@ -285,7 +285,7 @@ class Baseline:
             found.append(self._finding("drift", value, track.own, "that it began with", device=device))
         return found
 
-    def _finding(self, what: str, value: float, level: Level, whose: str, *, device: Device) -> Finding:
+    def _finding(self, what: str, value: float, level: Level, whose: str, *, device: DeviceIndex) -> Finding:
         share = share_worse(value, level.centre, self.worse)
         return Finding(
             code=f"baseline.{what}",

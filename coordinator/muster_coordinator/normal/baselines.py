@@ -27,11 +27,11 @@ from muster.check import Worse
 from muster.errors import Refused, unknown
 from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
 from muster_coordinator.model.baselines import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
-from muster_coordinator.model.events import Command, EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.model.events import EraseBaseline, FleetCommand, SaveBaseline, SaveLevels
 from muster_coordinator.normal.baseline import Baseline, Learned
 from muster_coordinator.normal.fingerprints import Fingerprints
 from muster_coordinator.normal.founders import Founders
-from muster_coordinator.normal.readings import Device, MetricReading, by_device, device_indices
+from muster_coordinator.normal.readings import DeviceIndex, MetricReading, by_device, device_indices
 
 COMPARED_BY = (
     "backend",
@@ -79,7 +79,7 @@ class ComparedRun:
     """
 
     held: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
-    commands: list[Command] = field(default_factory=list)
+    commands: list[FleetCommand] = field(default_factory=list)
 
     def hold(self, subject: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
         self.held.update(((node, subject), findings) for node, findings in held.items())
@@ -133,7 +133,7 @@ class Baselines:
         compared.hold(known[id].subject, held)
         return compared
 
-    def forget(self, node: str) -> list[Command]:
+    def forget(self, node: str) -> list[FleetCommand]:
         """Forgets a node that has left. Its devices no longer count, and empty levels are stored for it."""
         had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
         for key in had:
@@ -170,7 +170,7 @@ class Baselines:
         now: float,
         alike: int,
     ) -> None:
-        uuids: dict[Device, str] = {device.index: device.uuid for device in inventory.devices}
+        uuids: dict[DeviceIndex, str] = {device.index: device.uuid for device in inventory.devices}
         when = _condition(run) | {"machine_type": inventory.machine_type}
         room = MAX_READINGS
         for metric, worse in metrics.items():
@@ -215,7 +215,7 @@ class Baselines:
     ) -> None:
         if run.facts.get("backend") == "cpu":
             return  # the bits of a product depend on the processor, and no fact names it
-        present: set[Device] = {device.index for device in inventory.devices}
+        present: set[DeviceIndex] = {device.index for device in inventory.devices}
         for model, name, reported in islice(_results(run), MAX_RESULTS):
             results = _announced(reported, present)
             when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
@@ -259,10 +259,12 @@ def _subject(run: Run, what: str) -> str:
     return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
 
 
-Measured = TypeVar("Measured")
+MeasuredT = TypeVar("MeasuredT")
 
 
-def _announced(measured: Sequence[tuple[Device, Measured]], present: Set[Device]) -> list[tuple[Device, Measured]]:
+def _announced(
+    measured: Sequence[tuple[DeviceIndex, MeasuredT]], present: Set[DeviceIndex]
+) -> list[tuple[DeviceIndex, MeasuredT]]:
     """The values of devices that the node has announced; of all devices if it announced none."""
     return [
         (device, value)
@@ -277,7 +279,7 @@ def _key(check: str, what: str, when: Json) -> str | None:
     return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
+def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[DeviceIndex, str]]]]:
     """The result of each device by its model and the name of the computation. Other values are left out."""
     fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
     if not isinstance(fingerprints, dict):
@@ -286,7 +288,7 @@ def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[Device, str]]]]:
         if not isinstance(results, list):
             continue
         kinds = models if isinstance(models, list) and len(models) == len(results) else [""] * len(results)
-        by_model: dict[str, list[tuple[Device, str]]] = defaultdict(list)
+        by_model: dict[str, list[tuple[DeviceIndex, str]]] = defaultdict(list)
         for device, model, result in zip(device_indices(run.facts, len(results)), kinds, results, strict=True):
             if isinstance(result, str) and len(result) <= MAX_RESULT_CHARS:
                 by_model[str(model)].append((device, result))

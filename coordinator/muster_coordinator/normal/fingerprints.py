@@ -20,9 +20,9 @@ from itertools import islice
 from muster.model import Action, Finding, Severity
 from muster_coordinator.model.baselines import FleetFinding
 from muster_coordinator.normal.normality import LEAST_PEERS, are_enough
-from muster_coordinator.normal.readings import Device
+from muster_coordinator.normal.readings import DeviceIndex
 from muster_coordinator.normal.shares import Shares
-from muster_coordinator.normal.suspects import Held, Suspects
+from muster_coordinator.normal.suspects import FoundByNode, Suspects
 
 
 class Fingerprints:
@@ -34,7 +34,7 @@ class Fingerprints:
         self.check = check
         self.devices = 0
         self._name = name
-        self._nodes: dict[str, dict[Device, str]] = {}
+        self._nodes: dict[str, dict[DeviceIndex, str]] = {}
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
@@ -43,8 +43,14 @@ class Fingerprints:
         self._suspects = Suspects()
 
     def take(
-        self, node: str, results: Iterable[tuple[Device, str]], present: Set[Device], now: float, *, alike: int
-    ) -> Held:
+        self,
+        node: str,
+        results: Iterable[tuple[DeviceIndex, str]],
+        present: Set[DeviceIndex],
+        now: float,
+        *,
+        alike: int,
+    ) -> FoundByNode:
         """Adds the results of one run. Returns the findings that stand against nodes now.
 
         `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
@@ -69,7 +75,7 @@ class Fingerprints:
         self._nodes.pop(node, None)
         self._suspects.forget(node)
 
-    def release(self) -> Held:
+    def release(self) -> FoundByNode:
         """Withdraws all findings. Returns the nodes, each without findings."""
         return self._suspects.release()
 
@@ -94,7 +100,7 @@ class Fingerprints:
             since=self._suspects.since,
         )
 
-    def _drop(self, node: str, devices: Iterable[Device]) -> None:
+    def _drop(self, node: str, devices: Iterable[DeviceIndex]) -> None:
         """Forgets the results of devices."""
         for device in devices:
             del self._nodes[node][device]
@@ -136,7 +142,7 @@ class Fingerprints:
         most = leading >= LEAST_PEERS and 2 * leading > self._counting
         return result != self._leader and most and are_enough(self.nodes, self._alike)
 
-    def _differs(self, device: Device) -> Finding:
+    def _differs(self, device: DeviceIndex) -> Finding:
         alike = self._counts[self._leader]
         return Finding(
             code="baseline.fingerprint",

@@ -9,26 +9,26 @@ from pydantic import JsonValue
 from muster.model import Json, Metric
 from muster_coordinator.normal.normality import EARLIER_RUNS, RECENT_RUNS, Level, own_level_of
 
-Device = int | None
+DeviceIndex = int | None
 """A device's index; None is the node itself, or the CPU that is measured in place of a device."""
 
 
 class MetricReading(NamedTuple):
     """One number of one device. `uuid` is empty if unknown."""
 
-    device: Device
+    device: DeviceIndex
     uuid: str
     value: float
 
 
-def by_device(value: Metric, facts: Json) -> list[tuple[Device, float | None]]:
+def by_device(value: Metric, facts: Json) -> list[tuple[DeviceIndex, float | None]]:
     """The value of each device, or of the node if `value` is a single number."""
     if not isinstance(value, list):
         return [(None, value)]
     return list(zip(device_indices(facts, len(value)), value, strict=True))
 
 
-def device_indices(facts: Mapping[str, JsonValue], count: int) -> Sequence[Device]:
+def device_indices(facts: Mapping[str, JsonValue], count: int) -> Sequence[DeviceIndex]:
     """The devices of a list of `count` values: those that the facts name, otherwise the first ones."""
     named = facts.get("devices")
     if isinstance(named, list) and len(named) == count:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from muster.model import Finding
 from muster_coordinator.normal.normality import SAME_TIME_S, is_crowd
 
-Held = Mapping[str, tuple[Finding, ...]]
+FoundByNode = Mapping[str, tuple[Finding, ...]]
 """The findings of the comparison that stand against each node from now on."""
 
 
@@ -24,7 +24,9 @@ class Suspects:
         self.since: float | None = None
         self._accused: set[str] = set()
 
-    def take(self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float) -> Held:
+    def take(
+        self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float
+    ) -> FoundByNode:
         """Notes the findings about a node of `nodes`, which was measured `at`. Returns the findings that change.
 
         `shifted` means that the whole fleet has become worse.
@@ -49,8 +51,8 @@ class Suspects:
         while self.out_of_line and now - self.out_of_line[first := next(iter(self.out_of_line))] > SAME_TIME_S:
             del self.out_of_line[first]
 
-    def release(self) -> Held:
+    def release(self) -> FoundByNode:
         """Withdraws all findings. Returns the nodes, each without findings."""
-        released: Held = dict.fromkeys(self._accused, ())
+        released: FoundByNode = dict.fromkeys(self._accused, ())
         self._accused.clear()
         return released

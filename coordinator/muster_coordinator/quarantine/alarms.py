@@ -18,7 +18,7 @@ from muster.model import ServiceState, format_instant
 from muster.quarantine_settings import QuarantineSettings
 from muster.transition import Effect
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Wait
-from muster_coordinator.model.quarantine_events import Command, EraseNode, Note, SaveTransition, SendAlarm
+from muster_coordinator.model.quarantine_events import EraseNode, Note, QuarantineCommand, SaveTransition, SendAlarm
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.actors import concerns_mode
 from muster_coordinator.quarantine.alarm_deliveries import after_news
@@ -49,7 +49,7 @@ class Alarms:
         self._keys_of: dict[str, tuple[Key, ...]] = {}
         self._calm_since: dict[Key, float] = {}
 
-    def count_changed(self, records: Iterable[QuarantineRecord], commands: Iterable[Command]) -> None:
+    def count_changed(self, records: Iterable[QuarantineRecord], commands: Iterable[QuarantineCommand]) -> None:
         """Counts these nodes again, and those with a new transition or outcome, or that are forgotten."""
         nodes = {record.node for record in records}
         for command in commands:
@@ -76,10 +76,10 @@ class Alarms:
             if levels:
                 self._keys_of[node] = tuple(levels)
 
-    def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[Command]]:
+    def look(self, fleet: FleetState, now: float) -> tuple[FleetState, list[QuarantineCommand]]:
         """The fleet's state with the alarms that stand now, and the commands that send those that begin or end."""
         fleet, news = self._compared(fleet, now)
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         for alarm in news:
             node = node_of(alarm.subject) if alarm.kind is AlarmKind.ACTION else None
             if node is not None and node in self._records.by_node:

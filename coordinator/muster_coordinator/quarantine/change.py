@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from muster.model import Json, Name, ServiceState, format_instant
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import Command, Note
+from muster_coordinator.model.quarantine_events import Note, QuarantineCommand
 from muster_coordinator.quarantine.desired import Rules, StateStep, needs_person, retest_at
 
 
@@ -20,7 +20,7 @@ class Change(NamedTuple):
     """
 
     record: QuarantineRecord
-    commands: tuple[Command, ...] = ()
+    commands: tuple[QuarantineCommand, ...] = ()
     step: StateStep | None = None
     transition_from: ServiceState | None = None
     reason: str = ""

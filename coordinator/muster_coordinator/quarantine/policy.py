@@ -107,7 +107,7 @@ class Policy:
     def not_draining(self, findings: Iterable[StandingFinding]) -> tuple[str, ...]:
         """Which errors among these never drain a node, whatever their proof, and why; the same only once."""
         errors = ((finding, self.row_of(finding)) for finding in findings if finding.severity is Severity.ERROR)
-        spared = ((finding, row) for finding, row in errors if row is None or not row.takes_out)
+        spared = ((finding, row) for finding, row in errors if row is None or not row.drains)
         return tuple(dict.fromkeys(_spared_text(finding, row) for finding, row in spared))
 
     def ignored(self, findings: Iterable[StandingFinding], ignored_before: float) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Policy:
         A finding that is found again counts again.
         """
         rows = ((finding, self.row_of(finding)) for finding in findings if finding.seen <= ignored_before)
-        draining = ((finding, row) for finding, row in rows if row is not None and row.takes_out)
+        draining = ((finding, row) for finding, row in rows if row is not None and row.drains)
         return tuple(dict.fromkeys(_drains_again(finding, row) for finding, row in draining))
 
     def evaluate(self, findings: Iterable[StandingFinding], times: Times, now: float) -> PolicyResult:
@@ -139,7 +139,7 @@ class Policy:
         """What the rows that drain make of the findings, now or in time."""
         for finding in findings:
             row = self.row_of(finding)
-            if row is not None and row.takes_out:
+            if row is not None and row.drains:
                 yield _match(row, finding, times.get(finding.key, ()))
 
 

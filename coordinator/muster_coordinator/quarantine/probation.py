@@ -9,7 +9,7 @@ not count. Then the pauses double up to an hour, since the node may be busy for 
 from muster.backoff import backoff_s
 from muster.model import Name, ServiceState, Verdict
 from muster_coordinator.model.quarantine import Probation, ProbationTest, QuarantineRecord, SecondOpinion
-from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, Command, StartTest, TestEnded
+from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, QuarantineCommand, StartTest, TestEnded
 from muster_coordinator.quarantine.change import Change, note
 from muster_coordinator.quarantine.desired import Rules, StateStep
 from muster_coordinator.quarantine.ids import Ids
@@ -41,7 +41,7 @@ def is_tested(record: QuarantineRecord, rules: Rules) -> bool:
 def continue_tests(record: QuarantineRecord, rules: Rules, ids: Ids, now: float) -> Change:
     """Continues the tests: gives up an overdue one, waits for the next round, or starts the next test."""
     probation = record.decision.probation or Probation(begun=now)
-    commands: tuple[Command, ...] = ()
+    commands: tuple[QuarantineCommand, ...] = ()
     if probation.test is not None and (_is_due(probation.overdue_at, now) or not record.is_online):
         probation = _between_rounds(
             probation, now, rules, trouble="the last test did not report", passed=probation.passed
@@ -57,7 +57,7 @@ def continue_tests(record: QuarantineRecord, rules: Rules, ids: Ids, now: float)
 
 def _start_next(
     record: QuarantineRecord, probation: Probation, rules: Rules, ids: Ids, now: float
-) -> tuple[Probation, tuple[Command, ...]]:
+) -> tuple[Probation, tuple[QuarantineCommand, ...]]:
     waiting = probation.waiting or _tests_of(record, rules)
     if not waiting:  # no check can test it
         return probation.model_copy(update={"passed": rules.rounds(record.state)}), ()
@@ -138,7 +138,7 @@ def second_opinions(record: QuarantineRecord, rules: Rules, ids: Ids, now: float
     is_asked = rules.decides and record.is_online and record.state in _IN_SERVICE and record.left_alone_because is None
     if requirement is None or not is_asked:
         return Change(record)
-    commands: list[Command] = []
+    commands: list[QuarantineCommand] = []
     look_again_at: list[float] = []
     for check in requirement.unproven:
         run = next((finding.run for finding in record.evidence.findings if finding.check == check), None)

@@ -15,7 +15,7 @@ from muster.transition import Effect
 from muster_coordinator.model import quarantine_events as events
 from muster_coordinator.model.findings import as_stored
 from muster_coordinator.model.quarantine import OUT, FleetState, QuarantineRecord, Requirement
-from muster_coordinator.model.quarantine_events import Command, Event
+from muster_coordinator.model.quarantine_events import QuarantineCommand, QuarantineEvent
 from muster_coordinator.model.quarantine_views import CaseView, QuarantineView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine import (
@@ -59,7 +59,7 @@ class Reconciler:
         self._states = ServiceStates(self._records, self._transitions, self._admission, self._rules, self._ids)
         self._alarms = Alarms(settings, self._records, self._transitions, self._rules)
         nodes = NodeIntake(self._records, self._backlogs, self._admission, policy)
-        self._take: Mapping[type, Callable[[Any, float], Change | list[Command] | None]] = {
+        self._take: Mapping[type, Callable[[Any, float], Change | list[QuarantineCommand] | None]] = {
             events.Restored: self._restore,
             events.NodeDescribed: nodes.describe,
             events.NodeHeard: nodes.hear,
@@ -114,7 +114,7 @@ class Reconciler:
         moments = (self._records.next_deadline, self._admission.next_change(now))
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def handle(self, event: Event, now: float) -> list[Command]:
+    def handle(self, event: QuarantineEvent, now: float) -> list[QuarantineCommand]:
         """The commands that follow from `event`; Refused when a request is not valid, and then nothing has changed.
 
         The saves come first, so that changes are stored before an actor is called.
@@ -127,7 +127,7 @@ class Reconciler:
         if isinstance(event, events.TimePassed):
             self._fleet, alarms = self._alarms.look(self._fleet, now)
             commands += alarms
-        saves: list[Command] = [events.SaveRecord(record=record) for record in changed]
+        saves: list[QuarantineCommand] = [events.SaveRecord(record=record) for record in changed]
         if self._fleet != self._saved_fleet:
             self._saved_fleet = self._fleet
             saves.append(events.SaveFleetState(state=self._fleet))
@@ -135,11 +135,11 @@ class Reconciler:
 
     # Events: the change of a node, which is applied and reconciled, or commands; None when nothing follows
 
-    def _restore(self, event: events.Restored, now: float) -> list[Command]:
+    def _restore(self, event: events.Restored, now: float) -> list[QuarantineCommand]:
         """Takes over what is stored. Every node is reconciled with the first tick."""
         self._records.restore(event.records)
         self._transitions.restore(event.transitions, event.records)
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         for record in event.records:
             switched = starting.switch_mode(record, self._rules, self._settings.mode, now)
             commands += self._states.apply(switched, now)
@@ -163,7 +163,7 @@ class Reconciler:
             return None
         return probation.after_test(record, event, self._rules, now)
 
-    def _erase(self, event: events.NodeErased, now: float) -> list[Command]:
+    def _erase(self, event: events.NodeErased, now: float) -> list[QuarantineCommand]:
         """Forgets a node past retention."""
         record = self._records.known(event.node)
         self._transitions.erase(record.node)
@@ -173,7 +173,7 @@ class Reconciler:
         erased = note(record, "erased", "Deleted: away for longer than nodes are kept")
         return [erased, events.EraseNode(node=record.node)]
 
-    def _survey(self, event: events.NodeSurveyed, now: float) -> list[Command] | None:
+    def _survey(self, event: events.NodeSurveyed, now: float) -> list[QuarantineCommand] | None:
         """Takes in the state of a node at a scheduler, and corrects it if it differs from the decision."""
         node = event.node.node
         if node not in self.records:
@@ -182,7 +182,7 @@ class Reconciler:
         record, latest = self.records[node], self._transitions.latest(node)
         return commands + self._apply(actors.correct(record, latest, event.actor, self._rules, now), now)
 
-    def _end_action(self, event: events.ActionEnded, now: float) -> list[Command] | None:
+    def _end_action(self, event: events.ActionEnded, now: float) -> list[QuarantineCommand] | None:
         """Takes in the outcome of a transition at one actor."""
         known = self._transitions.known(event.node, event.transition)
         if known is None:
@@ -195,7 +195,7 @@ class Reconciler:
         self._look_at_retry(event.node)
         return commands
 
-    def _note_all_called(self, event: events.AllActorsCalled, now: float) -> list[Command]:
+    def _note_all_called(self, event: events.AllActorsCalled, now: float) -> list[QuarantineCommand]:
         commands = [*self._transitions.note_all_called(event.node, event.transition)]
         self._note_uncordoned(event.node, now)
         return commands
@@ -220,21 +220,21 @@ class Reconciler:
 
     def _grant(
         self, event: events.HoldRequested | events.ReleaseRequested | events.NodeForgotten, now: float
-    ) -> Change | list[Command]:
+    ) -> Change | list[QuarantineCommand]:
         """Carries out a person's request about a node. A hold leaves it as it is: nothing follows from it."""
         change = requests.grant(self._records.known(event.node), event, self._rules, now)
         change = change._replace(commands=(*change.commands, self._asked(event, now)))
         return self._states.apply(change, now) if isinstance(event, events.HoldRequested) else change
 
-    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> list[Command]:
+    def _lift_freeze(self, event: events.FreezeLifted, now: float) -> list[QuarantineCommand]:
         """Resumes draining in spite of mass events. Waiting nodes are cordoned with the next tick."""
         self._fleet = requests.lift(self._fleet)
         return [self._asked(event, now)]
 
-    def _asked(self, request: events.Request, now: float) -> Command:
+    def _asked(self, request: events.QuarantineRequest, now: float) -> QuarantineCommand:
         return events.SaveRequest(asked=events.Asked(id=self._ids.new("r"), at=now, request=request))
 
-    def _pass_time(self, _: events.TimePassed, now: float) -> list[Command]:
+    def _pass_time(self, _: events.TimePassed, now: float) -> list[QuarantineCommand]:
         """Cordons waiting nodes that are admitted now, and reconciles the nodes whose time has come."""
         self._backlogs.pass_time(now)
         commands = self._admit_waiting(now)
@@ -247,12 +247,12 @@ class Reconciler:
             commands += self._reconcile(node, now)
         return commands
 
-    def _admit_waiting(self, now: float) -> list[Command]:
+    def _admit_waiting(self, now: float) -> list[QuarantineCommand]:
         """Reconciles the nodes that may be cordoned now, or wait for something else than before; the worst first.
 
         While nothing changes that this depends on, 1,000 waiting nodes cost nothing.
         """
-        commands: list[Command] = []
+        commands: list[QuarantineCommand] = []
         if self._admitted_by == self._admission.basis(self._fleet.mass_events, now):
             return commands
         for record in self._records.in_order():
@@ -263,11 +263,11 @@ class Reconciler:
 
     # Reconciling
 
-    def _apply(self, change: Change, now: float) -> list[Command]:
+    def _apply(self, change: Change, now: float) -> list[QuarantineCommand]:
         """Applies a change, and reconciles its node."""
         return self._states.apply(change, now) + self._reconcile(change.record.node, now)
 
-    def _reconcile(self, node: Name, now: float) -> list[Command]:
+    def _reconcile(self, node: Name, now: float) -> list[QuarantineCommand]:
         """Brings a node to the state that it should have. A node that has just gone out may begin its tests at once."""
         commands = [*self._evaluate(self.records[node], now), *self._test(node, now)]
         record = self.records[node]
@@ -283,7 +283,7 @@ class Reconciler:
         has_gone_out = self.records[node].state in OUT and self.records[node].state is not record.state
         return commands + self._reconcile(node, now) if has_gone_out else commands
 
-    def _evaluate(self, record: QuarantineRecord, now: float) -> list[Command]:
+    def _evaluate(self, record: QuarantineRecord, now: float) -> list[QuarantineCommand]:
         """Takes in what the policy requires of a node now; its story gets what is new."""
         change = after_evaluation(record, evaluate_policy(self._policy, record, now), now)
         commands = self._states.apply(change, now)
@@ -303,7 +303,7 @@ class Reconciler:
         settings = self._settings.mass_event
         self._fleet = mass_events.fleet_state_after(self._fleet, cause, nodes, members, settings=settings, now=now)
 
-    def _test(self, node: Name, now: float) -> list[Command]:
+    def _test(self, node: Name, now: float) -> list[QuarantineCommand]:
         """Starts second opinions, and continues the tests of a node that is new or out."""
         opinions = probation.second_opinions(self.records[node], self._rules, self._ids, now)
         commands = self._states.apply(opinions, now)

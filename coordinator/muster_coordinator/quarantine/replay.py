@@ -100,7 +100,7 @@ class NodeReplay:
 
 def _why_not(policy: Policy, finding: StandingFinding) -> str:
     row = policy.row_of(finding)
-    if row is None or not row.takes_out:
+    if row is None or not row.drains:
         return why_spared(row)
     return f"policy row {row.name} wants more repeats, time or proof"
 
@@ -128,7 +128,7 @@ class Replay:
         self._ticked_at = float("-inf")
         self._handle(events.Restored(records=tuple(self._seen.values()), transitions=()), since)
 
-    def take(self, event: events.Event, at: float) -> None:
+    def take(self, event: events.QuarantineEvent, at: float) -> None:
         """Takes in an event. A request that is not valid in the replay is skipped."""
         self.pass_time(at)
         try:
@@ -159,10 +159,10 @@ class Replay:
             moments.append(next_look)
         return max(min(moments), self._ticked_at + TICK_S) if moments else None
 
-    def _handle(self, event: events.Event, now: float) -> None:
+    def _handle(self, event: events.QuarantineEvent, now: float) -> None:
         """Has the reconciler handle an event, plays the answers of actors and tests, and notes the decisions."""
         self._now = now
-        coming: deque[events.Event] = deque([event])
+        coming: deque[events.QuarantineEvent] = deque([event])
         while coming:
             for command in self._reconciler.handle(coming.popleft(), now):
                 match command:

@@ -5,7 +5,7 @@ from typing import Any
 from muster.model import Action, Name, ServiceState
 from muster.transition import Transition
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import Command
+from muster_coordinator.model.quarantine_events import QuarantineCommand
 from muster_coordinator.quarantine.actors import reaches_actors
 from muster_coordinator.quarantine.admission import Admission
 from muster_coordinator.quarantine.change import Change, note, state_note
@@ -27,7 +27,7 @@ class ServiceStates:
         self._rules = rules
         self._ids = ids
 
-    def apply(self, change: Change, now: float) -> list[Command]:
+    def apply(self, change: Change, now: float) -> list[QuarantineCommand]:
         """Stores a node's record, and makes the commands that follow from the change."""
         record = self._put(change.record)
         for moment in change.look_again_at:
@@ -47,7 +47,9 @@ class ServiceStates:
             self._transitions.supersede(record.node)
         return self._records.put(record)
 
-    def _take_step(self, record: QuarantineRecord, step: StateStep, change: Change, now: float) -> list[Command]:
+    def _take_step(
+        self, record: QuarantineRecord, step: StateStep, change: Change, now: float
+    ) -> list[QuarantineCommand]:
         """Brings a node to the state that the step leads to, and calls the actors that this concerns."""
         before = record.state
         record = self._put(_after_step(record, step, self._rules, now))
@@ -66,7 +68,7 @@ class ServiceStates:
 
     def _make_transition(
         self, record: QuarantineRecord, before: ServiceState, change: Change, now: float
-    ) -> list[Command]:
+    ) -> list[QuarantineCommand]:
         """Stores a transition into the node's present state, and calls the actors if the mode allows it."""
         requirement = record.decision.requirement
         transition = Transition(

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 from muster.model import ServiceState
 from muster.transition import ActionOutcome, Effect, Transition
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import ActionEnded, Command, DispatchTransition, Note, SaveTransition
+from muster_coordinator.model.quarantine_events import (
+    ActionEnded,
+    DispatchTransition,
+    Note,
+    QuarantineCommand,
+    SaveTransition,
+)
 from muster_coordinator.model.transitions import TransitionRecord
 
 
@@ -40,7 +46,7 @@ class Transitions:
             return False
         return all(outcome.effect is not Effect.FAILED or outcome.only_tells for outcome in latest.outcomes.values())
 
-    def add(self, transition: Transition, *, to_actors: bool) -> tuple[Command, ...]:
+    def add(self, transition: Transition, *, to_actors: bool) -> tuple[QuarantineCommand, ...]:
         """A new transition; without actors, it is only stored."""
         self.supersede(transition.node)
         record = TransitionRecord(transition=transition, told=not to_actors)
@@ -60,12 +66,12 @@ class Transitions:
         kept = (record for record in self._superseded.values() if record.transition.node != node)
         self._superseded = {record.transition.id: record for record in kept}
 
-    def retry(self, node: str, actors: tuple[str, ...]) -> tuple[Command, ...]:
+    def retry(self, node: str, actors: tuple[str, ...]) -> tuple[QuarantineCommand, ...]:
         """Calls these actors again for the latest transition."""
         record = self._latest[node] = self._latest[node].trying(actors)
         return SaveTransition(record=record), DispatchTransition(record=record, actors=actors)
 
-    def resume(self, node: str) -> tuple[Command, ...]:
+    def resume(self, node: str) -> tuple[QuarantineCommand, ...]:
         """Continues where the last coordinator was interrupted."""
         record = self._latest[node]
         if not record.told:
@@ -78,7 +84,7 @@ class Transitions:
         latest = self._latest.get(node)
         return latest if latest is not None and latest.transition.id == id else self._superseded.get(id)
 
-    def note_outcome(self, event: ActionEnded, now: float) -> tuple[Command, ...]:
+    def note_outcome(self, event: ActionEnded, now: float) -> tuple[QuarantineCommand, ...]:
         """Stores the outcome of a transition at an actor. The story gets it unless it was the same before."""
         known = self.known(event.node, event.transition)
         if known is None:
@@ -101,7 +107,7 @@ class Transitions:
         text = f"{event.actor}: {event.effect}: {event.detail}"
         return saved, Note(node=event.node, about="action", text=text, cause=event.transition)
 
-    def note_all_called(self, node: str, id: str) -> tuple[Command, ...]:
+    def note_all_called(self, node: str, id: str) -> tuple[QuarantineCommand, ...]:
         """Stores that all actors were called once for a transition."""
         latest = self._latest.get(node)
         if latest is not None and latest.transition.id == id:

@@ -10,7 +10,7 @@ from muster.references import Origin, Reference, pointless
 from muster.wire.codec import MAX_MESSAGE_BYTES, encode
 from muster.wire.messages import References
 from muster_coordinator.evidence.node import Node
-from muster_coordinator.model.events import Command, EraseReference, PublishReferences, SaveReference
+from muster_coordinator.model.events import EraseReference, FleetCommand, PublishReferences, SaveReference
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.references import ReferenceRecord
 
@@ -28,14 +28,14 @@ class ReferenceBook:
         """All rows, by number."""
         return tuple(self._records.values())
 
-    def restore(self, records: Iterable[ReferenceRecord], now: float) -> list[Command]:
+    def restore(self, records: Iterable[ReferenceRecord], now: float) -> list[FleetCommand]:
         """Restores the stored rows and publishes them: the broker may have lost them."""
         for record in records:
             self._records[record.reference.key] = record
             self._last_number = record.number
         return [PublishReferences(self._message(self._records.values(), now))]
 
-    def set(self, reference: Reference, now: float) -> list[Command]:
+    def set(self, reference: Reference, now: float) -> list[FleetCommand]:
         """Adds a row, or replaces the one with the same key. Raises Refused if all rows would exceed one message."""
         reference = reference.model_copy(update={"origin": Origin.OPERATOR})
         record = ReferenceRecord(number=self._last_number + 1, reference=reference)
@@ -53,7 +53,7 @@ class ReferenceBook:
         erased = [] if replaced is None else [EraseReference(replaced.number)]
         return [*erased, SaveReference(record), PublishReferences(message)]
 
-    def remove(self, key: str, now: float) -> list[Command]:
+    def remove(self, key: str, now: float) -> list[FleetCommand]:
         """Removes a row. Raises Refused if there is none with this key."""
         if key not in self._records:
             raise Refused(unknown("operator's reference", key, self._records))

@@ -32,7 +32,7 @@ AT_ONCE = 200
 NOTHING = Survey(summary="", can_cordon=False)
 """The result for a plugin that is no longer an actor."""
 
-Seen = LabelsSeen | NodeSurveyed | NodeNotListed
+ActorObservation = LabelsSeen | NodeSurveyed | NodeNotListed
 
 log = structlog.get_logger()
 
@@ -47,7 +47,7 @@ class ActorPoller:
         self,
         plugins: Plugins,
         every_s: float,
-        take: Callable[[Iterable[Seen]], Awaitable[None]],
+        take: Callable[[Iterable[ActorObservation]], Awaitable[None]],
         listed: Mapping[str, set[str]] = MappingProxyType({}),
     ) -> None:
         self.actors: tuple[ActorView, ...] = ()
@@ -85,7 +85,7 @@ class ActorPoller:
         for actor in self._listed.keys() - surveys.keys() - could_not_say:
             surveys[actor] = NOTHING
         for actor, survey in surveys.items():
-            await self._tell(actor, survey)
+            await self._take_survey(actor, survey)
 
     def unheard(self, present: Container[str]) -> tuple[str, ...]:
         """Nodes that are kept out as new or by our mark and are not `present`, so that muster never accepts them.
@@ -112,12 +112,12 @@ class ActorPoller:
             return self._every_s
         return backoff_s(self._unanswered, FIRST_RETRY_S, self._every_s)
 
-    async def _tell(self, actor: str, survey: Survey) -> None:
+    async def _take_survey(self, actor: str, survey: Survey) -> None:
         listed = {node.node for node in survey.nodes}
         missing = sorted(self._listed.get(actor, set()) - listed)
         self._listed[actor] = listed
         self._kept_out[actor] = {node.node for node in survey.nodes if _is_kept_out(node)}
-        seen: Iterator[Seen] = chain(
+        seen: Iterator[ActorObservation] = chain(
             _labels_seen(actor, survey),
             (NodeSurveyed(actor=actor, node=node.model_copy(update={"labels": {}})) for node in survey.nodes),
             (LabelsSeen(actor, node, {}) for node in missing),
@@ -156,7 +156,9 @@ def _labels_seen(actor: str, survey: Survey) -> Iterator[LabelsSeen]:
 
 def _view(answer: HookAnswer) -> ActorView:
     if isinstance(answer.value, Survey):
-        told = answer.value
-        return ActorView(name=answer.plugin, summary=told.summary, can_cordon=told.can_cordon, problem=told.problem)
+        survey = answer.value
+        return ActorView(
+            name=answer.plugin, summary=survey.summary, can_cordon=survey.can_cordon, problem=survey.problem
+        )
     problem = answer.error or f"answered {type(answer.value).__name__}, not a Survey"
     return ActorView(name=answer.plugin, problem=problem)

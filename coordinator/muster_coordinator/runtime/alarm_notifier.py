@@ -55,9 +55,9 @@ class AlarmNotifier:
             over=alarm.is_over,
             dry_run=alarm.dry_run,
         )
-        self.tell(alarm)
+        self.enqueue(alarm)
 
-    def tell(self, alarm: Alarm, taken_by: Collection[str] = ()) -> None:
+    def enqueue(self, alarm: Alarm, taken_by: Collection[str] = ()) -> None:
         """Queues an alarm for every plugin with the hook that has not taken it yet."""
         plugins = [plugin for plugin in self._plugins.implementing(HOOK) if plugin not in taken_by]
         if not plugins:
@@ -76,9 +76,9 @@ class AlarmNotifier:
         async with asyncio.TaskGroup() as group:
             while True:
                 job = await self._new.get()
-                group.create_task(self._tell(job), name=f"{job[0]} about the alarm {job[1]}")
+                group.create_task(self._notify(job), name=f"{job[0]} about the alarm {job[1]}")
 
-    async def _tell(self, job: _Job) -> None:
+    async def _notify(self, job: _Job) -> None:
         """Sends a plugin the latest notice about an alarm until the plugin has taken it."""
         taken, failures = None, 0
         while self._latest[job] is not taken:

@@ -45,15 +45,15 @@ class HealthPublisher:
         self._clock = clock
         self._is_wanted = bool(plugins.implementing(HOOK))
         self._changed: dict[str, NodeHealthReport] = {}  # reports that wait to be sent
-        self._told: dict[str, NodeHealthReport] = {}  # the last report of each node that every plugin has taken
+        self._taken: dict[str, NodeHealthReport] = {}  # the last report of each node that every plugin has taken
         self._news = asyncio.Event()
 
     def note(self, view: NodeView) -> None:
         """Queues the present health of a node if it has changed."""
         if not self._is_wanted:
             return
-        report, told = health_report(view, self._clock()), self._told.get(view.name)
-        if told is not None and report == told.model_copy(update={"at": report.at}):
+        report, before = health_report(view, self._clock()), self._taken.get(view.name)
+        if before is not None and report == before.model_copy(update={"at": report.at}):
             self._changed.pop(view.name, None)
         else:
             self._changed[view.name] = report
@@ -64,15 +64,15 @@ class HealthPublisher:
         if not self._is_wanted:
             return
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._tell_changes(), name="changes of health")
+            group.create_task(self._publish_changes(), name="changes of health")
             group.create_task(self._beat(), name="heartbeats of health")
 
-    async def _tell_changes(self) -> None:
+    async def _publish_changes(self) -> None:
         failures = 0
         while True:
             await self._news.wait()
             reports = [self._changed.pop(name) for name in list(self._changed)[:AT_ONCE]]
-            if await self._tell(reports):
+            if await self._publish(reports):
                 failures = 0
             else:
                 failures += 1
@@ -89,21 +89,21 @@ class HealthPublisher:
             for start in range(0, len(names), AT_ONCE):
                 views = (self._view(name) for name in names[start : start + AT_ONCE])
                 there = [view for view in views if view is not None and not view.left]
-                await self._tell([health_report(view, self._clock()) for view in there])
+                await self._publish([health_report(view, self._clock()) for view in there])
             known = set(names)
-            self._told = {name: report for name, report in self._told.items() if name in known}
+            self._taken = {name: report for name, report in self._taken.items() if name in known}
             await asyncio.sleep(max(1.0, begun + self._every_s - time.monotonic()))
 
-    async def _tell(self, reports: Sequence[NodeHealthReport]) -> bool:
+    async def _publish(self, reports: Sequence[NodeHealthReport]) -> bool:
         """Whether every plugin has taken the reports."""
         if not reports:
             return True
         for report in reports:  # until the plugins have answered, every report about the node counts as a change
-            self._told.pop(report.node, None)
+            self._taken.pop(report.node, None)
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S, reports=tuple(reports))
         if any(answer.error for answer in answers):
             return False
         for report in reports:
-            if report.at >= self._told.get(report.node, report).at:  # a change may overtake a heartbeat
-                self._told[report.node] = report
+            if report.at >= self._taken.get(report.node, report).at:  # a change may overtake a heartbeat
+                self._taken[report.node] = report
         return True

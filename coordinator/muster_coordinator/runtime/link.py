@@ -28,7 +28,7 @@ from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
     AgentMisbehaved,
-    Event,
+    FleetEvent,
     LinkRestored,
     PublishReferences,
     SendAck,
@@ -104,7 +104,7 @@ class CoordinatorLink:
         broker_url: str,
         api_url: str,
         epoch: int,
-        deliver: Callable[[Sequence[Event]], Awaitable[None]],
+        deliver: Callable[[Sequence[FleetEvent]], Awaitable[None]],
         known: Callable[[], Iterable[str]],
     ) -> None:
         self.connected = False
@@ -267,7 +267,7 @@ class CoordinatorLink:
                 await self._deliver(events)
             await asyncio.sleep(0)
 
-    def _event(self, message: aiomqtt.Message) -> Event | None:
+    def _event(self, message: aiomqtt.Message) -> FleetEvent | None:
         try:
             if message.topic.value == self._topics.coordinator:
                 self._note_coordinator(message.payload)
@@ -277,7 +277,7 @@ class CoordinatorLink:
             self._refuse(error, message.topic.value)
             return None
 
-    def _from_node(self, message: aiomqtt.Message) -> Event | None:
+    def _from_node(self, message: aiomqtt.Message) -> FleetEvent | None:
         self.received += 1
         node, topic = self._topics.parse_node(message.topic.value)
         if not message.payload and topic in RETAINED:

@@ -18,8 +18,8 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AgentMisbehaved,
     Announce,
-    Command,
-    Event,
+    FleetCommand,
+    FleetEvent,
     GroupReplySeen,
     InventorySeen,
     LogNotBegun,
@@ -47,7 +47,7 @@ first.
 STUCK_S = 120.0
 """A batch that takes longer counts as stuck. A database failover or a busy disk takes up to a minute."""
 
-Outgoing = (
+OutgoingCommand = (
     SendAck
     | SendCommand
     | PublishReferences
@@ -70,7 +70,7 @@ class Pipeline:
         self.fleet = fleet
         self.clock = clock
         self._store = store
-        self._waiting: list[Command] = []
+        self._waiting: list[FleetCommand] = []
         self._waiting_bytes = 0
         self.failed = 0
         self._log_limit = LogLimit()
@@ -95,14 +95,14 @@ class Pipeline:
         """Commands that wait to be stored."""
         return len(self._waiting)
 
-    def feed(self, event: Event) -> asyncio.Event:
+    def feed(self, event: FleetEvent) -> asyncio.Event:
         """Passes an event to the fleet; may raise Refused.
 
         The returned event is set when all commands are carried out.
         """
         return self.submit(self.fleet.handle(event, self.clock()))
 
-    def submit(self, commands: Iterable[Command]) -> asyncio.Event:
+    def submit(self, commands: Iterable[FleetCommand]) -> asyncio.Event:
         """Queues commands that the fleet has already returned."""
         self._waiting.extend(commands)
         if self.backlog > PRESSING:
@@ -110,7 +110,7 @@ class Pipeline:
         self._arrived.set()
         return self._flushed
 
-    def offer(self, event: Event) -> None:
+    def offer(self, event: FleetEvent) -> None:
         """Feeds an event without a waiting caller, such as a message of a node or a tick. Never raises.
 
         An exception of the fleet is a bug. A node that can cause it must not end the coordinator: the pipeline drops
@@ -121,7 +121,7 @@ class Pipeline:
         except Exception as error:
             self._note_failed(event, error)
 
-    async def take(self, events: Iterable[Event]) -> None:
+    async def take(self, events: Iterable[FleetEvent]) -> None:
         """Offers events of nodes and schedulers. Returns when the backlog is small enough for more."""
         for event in events:
             self.offer(event)
@@ -130,7 +130,7 @@ class Pipeline:
         while self.backlog > BACKLOG or self._waiting_bytes > BACKLOG_BYTES:
             await self._flushed.wait()
 
-    def _note_failed(self, event: Event, error: Exception) -> None:
+    def _note_failed(self, event: FleetEvent, error: Exception) -> None:
         self.failed += 1
         kind = type(error).__name__
         if (left_out := self._log_limit.admit(kind, time.monotonic())) is not None:
@@ -145,7 +145,7 @@ class Pipeline:
             async with asyncio.timeout(within_s):
                 await self._calm.wait()
 
-    async def run(self, outlet: Callable[[Outgoing], None]) -> None:
+    async def run(self, outlet: Callable[[OutgoingCommand], None]) -> None:
         """Stores and carries out the queued commands. Does not return; raises the errors of the store.
 
         `outlet` carries out a command that is not for the store; it is called between two commits and must not block.
@@ -165,12 +165,12 @@ class Pipeline:
                 self._calm.set()
 
 
-def outgoing(commands: list[Command]) -> list[Outgoing]:
+def outgoing(commands: list[FleetCommand]) -> list[OutgoingCommand]:
     """The commands that are not for the store, in order.
 
     Only the last ack of a stream is kept: it covers the others.
     """
-    said = [command for command in commands if isinstance(command, Outgoing)]
+    said = [command for command in commands if isinstance(command, OutgoingCommand)]
     last = {_stream_of(command): index for index, command in enumerate(said) if isinstance(command, SendAck)}
     return [
         command

@@ -25,7 +25,7 @@ class RunNotifier:
         self._wants_runs = bool(plugins.implementing("muster_result"))
         self._queue: asyncio.Queue[Run] = asyncio.Queue(WAITING)
 
-    def tell(self, run: Run) -> None:
+    def enqueue(self, run: Run) -> None:
         """Queues a stored run if any plugin implements the hook."""
         if not self._wants_runs:
             return

@@ -71,7 +71,7 @@ class Stream:
         """The number of listeners."""
         return len(self._listeners)
 
-    def tell(self, announced: Announce) -> None:
+    def publish(self, announced: Announce) -> None:
         """Appends an event."""
         if self._is_wanted():
             self._append(self._frame(announced))

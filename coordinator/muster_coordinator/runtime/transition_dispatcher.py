@@ -76,9 +76,9 @@ class TransitionDispatcher:
     def _go_on(self, group: asyncio.TaskGroup, plugin: str) -> None:
         """Starts the calls that a plugin may get now."""
         while (act := self._queues[plugin].begin()) is not None:
-            group.create_task(self._tell(group, plugin, act), name=f"{plugin} about {act.record.transition.id}")
+            group.create_task(self._call(group, plugin, act), name=f"{plugin} about {act.record.transition.id}")
 
-    async def _tell(self, group: asyncio.TaskGroup, plugin: str, act: DispatchTransition) -> None:
+    async def _call(self, group: asyncio.TaskGroup, plugin: str, act: DispatchTransition) -> None:
         await self._calm(PATIENCE_S)
         outcome = await self._ask(plugin, act.record.transition)
         if outcome is None and act.actors:
@@ -117,8 +117,8 @@ class TransitionDispatcher:
             retry_after_s=outcome.retry_after_s,
             only_tells=outcome.only_tells,
         )
-        told = ended.model_dump(mode="json", exclude={"kind"})
-        log.info("transition_told", after=transition.after, causes=cause_text(transition), **told)
+        fields = ended.model_dump(mode="json", exclude={"kind"})
+        log.info("transition_told", after=transition.after, causes=cause_text(transition), **fields)
         self._deliver(ended)
 
 

@@ -9,8 +9,8 @@ from muster.model import Run
 from muster_coordinator.evidence.node_clock import begun_at
 from muster_coordinator.model.events import (
     AppendStory,
-    Command,
     EraseBaseline,
+    FleetCommand,
     SaveBaseline,
     SaveGroup,
     SaveLevels,
@@ -26,7 +26,7 @@ from muster_coordinator.store.tables import BASELINES, GROUPS, LEVELS, NODES, RE
 Rows = list[dict[str, Any]]
 
 
-def command_rows(commands: Iterable[Command]) -> dict[Table, Rows]:
+def command_rows(commands: Iterable[FleetCommand]) -> dict[Table, Rows]:
     """The rows to write, by table. If a row is written several times, only its last state is."""
     runs: Rows = []
     story: Rows = []

@@ -13,29 +13,29 @@ from muster.errors import Refused
 from muster.model import Data
 from muster_coordinator.store.database import Database
 
-Item = TypeVar("Item", bound=BaseModel)
+RowT = TypeVar("RowT", bound=BaseModel)
 
 
 MOST_CURSOR = 2_000
 """Maximum length of a cursor in characters. It holds a name of up to 253 characters and a number, encoded twice."""
 
 
-class Page(Data, Generic[Item]):
+class Page(Data, Generic[RowT]):
     """One page of a list; `next_cursor` requests the next page, None if there is none."""
 
-    items: tuple[Item, ...]
+    items: tuple[RowT, ...]
     next_cursor: str | None = None
 
 
 async def read_page(
     database: Database,
     query: Select[Any],
-    read: Callable[[str], Item | None],
+    read: Callable[[str], RowT | None],
     *,
     table: str,
     limit: int,
     cursor: str | None,
-) -> Page[Item]:
+) -> Page[RowT]:
     """One page of a query with the columns of the sort key, then the body that `read` reads; latest first.
 
     A page leaves out rows for which `read` returns None and rows that cannot be read, and may be shorter than `limit`.

@@ -23,7 +23,7 @@ from muster_coordinator.evidence.health import conviction
 from muster_coordinator.evidence.past_evidence import PastEvidence
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.quarantine import OUT, Hold, NodeDecision, NodeEvidence, QuarantineRecord
-from muster_coordinator.model.quarantine_events import Asked, Event, HoldRequested, NodeForgotten
+from muster_coordinator.model.quarantine_events import Asked, HoldRequested, NodeForgotten, QuarantineEvent
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.quarantine.policy import Policy
@@ -109,7 +109,7 @@ async def _complete_from(connection: AsyncConnection) -> float:
 
 async def _timeline(
     connection: AsyncConnection, happened: Iterable[SweepConclusion | Asked], since: float
-) -> AsyncIterator[tuple[float, Event]]:
+) -> AsyncIterator[tuple[float, QuarantineEvent]]:
     """All events by the time at which they became known: of a run, its end."""
     evidence, number = PastEvidence(), count()
     coming: list[_HeapEntry] = [(past.at, next(number), past) for past in happened]
@@ -123,7 +123,7 @@ async def _timeline(
         yield at_and_event
 
 
-def _events(coming: list[_HeapEntry], evidence: PastEvidence, until: float) -> Iterator[tuple[float, Event]]:
+def _events(coming: list[_HeapEntry], evidence: PastEvidence, until: float) -> Iterator[tuple[float, QuarantineEvent]]:
     """Takes the events up to `until` from the heap."""
     while coming and coming[0][0] <= until:
         at, _, what = heapq.heappop(coming)
@@ -131,7 +131,7 @@ def _events(coming: list[_HeapEntry], evidence: PastEvidence, until: float) -> I
             yield at, event
 
 
-def _event(evidence: PastEvidence, what: SweepConclusion | Asked | Run) -> Event | None:
+def _event(evidence: PastEvidence, what: SweepConclusion | Asked | Run) -> QuarantineEvent | None:
     """The event for the quarantine; None if nothing changed, or if silence matters, because it is not stored."""
     match what:
         case Run():

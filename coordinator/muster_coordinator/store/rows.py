@@ -16,8 +16,8 @@ from muster.errors import Unavailable
 from muster.log_limit import LogLimit
 from muster.terminal import in_one_line
 
-Record = TypeVar("Record")
-Body = TypeVar("Body", str, bytes)
+RecordT = TypeVar("RecordT")
+BodyT = TypeVar("BodyT", str, bytes)
 
 _MOST_REASON = 200
 """Maximum length of a reason in characters: an error may quote the text that it could not read."""
@@ -29,7 +29,7 @@ class Unreadable(Unavailable):
     """The database, or a row of it, cannot be read."""
 
 
-def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]) -> Record:
+def read_row(table: str, key: object, body: BodyT, read: Callable[[BodyT], RecordT]) -> RecordT:
     """The record that `read` makes of the body. Raises Unreadable if the body is damaged."""
     try:
         return read(body)
@@ -40,7 +40,7 @@ def read_row(table: str, key: object, body: Body, read: Callable[[Body], Record]
         ) from None
 
 
-def read_rows(table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> tuple[Record, ...]:
+def read_rows(table: str, rows: Iterable[Any], read: Callable[[Any], RecordT]) -> tuple[RecordT, ...]:
     """The records of all rows, each a key and a body. Raises Unreadable if one is damaged."""
     return tuple(read_row(table, key, body, read) for key, body in rows)
 
@@ -52,7 +52,7 @@ class Unread:
         self.count = 0
         self._limit = LogLimit()
 
-    def leave_out(self, table: str, rows: Iterable[Any], read: Callable[[Any], Record]) -> Iterator[Record]:
+    def leave_out(self, table: str, rows: Iterable[Any], read: Callable[[Any], RecordT]) -> Iterator[RecordT]:
         """The records that `read` makes of the rows, without those of damaged rows."""
         for key, body in rows:
             try:

@@ -16,10 +16,10 @@ from muster.model import Run, Verdict
 from muster.references import Reference
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
 from muster_coordinator.model.events import (
-    Command,
     EraseBaseline,
     EraseReference,
     EraseStream,
+    FleetCommand,
 )
 from muster_coordinator.model.nodes import StoryEntry, read_node
 from muster_coordinator.model.quarantine_events import DECIDED, Decided, EraseNode
@@ -120,7 +120,7 @@ class Store:
         async with self._database.writing() as connection:
             await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
 
-    async def write(self, commands: Sequence[Command]) -> None:
+    async def write(self, commands: Sequence[FleetCommand]) -> None:
         """Commits everything that these commands want stored, or nothing. Raises WriteFailed if it cannot.
 
         A run that is stored already stays as it is.

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from muster.model import Data, Instant, Json, Name, Run, Verdict
-from muster_coordinator.normal.readings import Device, by_device
+from muster_coordinator.normal.readings import DeviceIndex, by_device
 
 HOUR_S = 3_600
 
 
-class Figures(Data):
+class MetricFigures(Data):
     """The figures of `count` values of one device."""
 
     count: int
@@ -32,7 +32,7 @@ class Summary(Data):
     params: Json
     started_at: Instant
     verdicts: dict[Verdict, int]
-    metrics: dict[str, dict[str, Figures]]
+    metrics: dict[str, dict[str, MetricFigures]]
 
 
 def hour_of(at: float) -> int:
@@ -48,7 +48,7 @@ def summarised(runs: Iterable[Run]) -> list[Summary]:
     return [_summary(same_hour) for same_hour in alike.values()]
 
 
-def device_name(device: Device) -> str:
+def device_name(device: DeviceIndex) -> str:
     """The name of a device as a key in JSON."""
     return "" if device is None else str(device)
 
@@ -73,5 +73,5 @@ def _summary(runs: Sequence[Run]) -> Summary:
     )
 
 
-def _figures(values: Sequence[float]) -> Figures:
-    return Figures(count=len(values), least=min(values), median=median(values), most=max(values))
+def _figures(values: Sequence[float]) -> MetricFigures:
+    return MetricFigures(count=len(values), least=min(values), median=median(values), most=max(values))

@@ -16,7 +16,7 @@ MOST_NAMES = 8
 
 UNTRIED = "the sweep ended before any of its runs had an outcome"
 
-Failed = TypeVar("Failed")
+FailedT = TypeVar("FailedT")
 
 
 def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
@@ -67,7 +67,7 @@ def _lines(before: DiagnosisReport, after: DiagnosisReport) -> Iterator[str]:
     yield from _line("no longer convicted", _new(after.failed_nodes, before.failed_nodes, lambda failed: failed.node))
 
 
-def _new(before: Iterable[Failed], after: Iterable[Failed], name: Callable[[Failed], str]) -> list[str]:
+def _new(before: Iterable[FailedT], after: Iterable[FailedT], name: Callable[[FailedT], str]) -> list[str]:
     known = set(map(name, before))
     return [found for found in map(name, after) if found not in known]
 

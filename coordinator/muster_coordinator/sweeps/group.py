@@ -30,9 +30,20 @@ from enum import StrEnum
 from typing import Any
 
 from muster.model import Verdict
-from muster.wire.messages import Abort, Accepted, Declined, Finished, Join, Prepare, Progress, Ready, Start
-from muster_coordinator.model.events import Command, SendCommand, Ticked
-from muster_coordinator.model.orders import Order, Orders
+from muster.wire.messages import (
+    Abort,
+    Accepted,
+    AnyGroupReply,
+    Declined,
+    Finished,
+    Join,
+    Prepare,
+    Progress,
+    Ready,
+    Start,
+)
+from muster_coordinator.model.events import FleetCommand, SendCommand, Ticked
+from muster_coordinator.model.orders import Orders, OrderT
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.member import (
@@ -115,8 +126,7 @@ class CalledOff:
     reason: str
 
 
-GroupReply = Accepted | Declined | Ready | Progress | Finished
-GroupEvent = GroupReply | MemberLost | CalledOff | Ticked
+GroupEvent = AnyGroupReply | MemberLost | CalledOff | Ticked
 
 
 @dataclass(slots=True)
@@ -145,13 +155,13 @@ class Group:
         self.facts = {node: GroupMember(node) for node in self.members}
         self.deadline = self.started_at + FORMING_S
 
-    def begin(self) -> list[Command]:
+    def begin(self) -> list[FleetCommand]:
         """The invitations."""
         params = {**self.task.params, "by_rail": True} if self.by_rail else self.task.params
         content = {"check": self.task.check, "params": params, "timeout_s": self.task.timeout_s}
         return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
 
-    def handle(self, event: GroupEvent, now: float) -> list[Command]:
+    def handle(self, event: GroupEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`."""
         step = self._note(event, now) if self.state is not GroupState.ENDED else None
         return [] if step is None else self._take(step, now)
@@ -204,7 +214,7 @@ class Group:
                 member.fault = Blame(node=member.node, reason=SILENT, detail=f"sent nothing while {self.state}")
         return step
 
-    def _take(self, step: GroupStep, now: float) -> list[Command]:
+    def _take(self, step: GroupStep, now: float) -> list[FleetCommand]:
         self.state, self.ending = TRANSITIONS[self.state, step]
         match self.state:
             case GroupState.ELECTED:
@@ -216,7 +226,7 @@ class Group:
                 return self._end(step, now)
         return []
 
-    def _elect(self, now: float) -> list[Command]:
+    def _elect(self, now: float) -> list[FleetCommand]:
         self.deadline = now + PREPARING_S
         places = [(member, member.accepted) for member in self.facts.values() if member.accepted is not None]
         world_size = 0
@@ -230,7 +240,7 @@ class Group:
             for member, _ in places
         ]
 
-    def _end(self, step: GroupStep, now: float) -> list[Command]:
+    def _end(self, step: GroupStep, now: float) -> list[FleetCommand]:
         self.ended_at = now
         self.blamed = () if step is GroupStep.CALLED_OFF else self._culprits()
         reason = "; ".join(f"{blame.node}: {blame.reason}" for blame in self.blamed) or str(step)
@@ -263,7 +273,7 @@ class Group:
         """Shortens the deadline: the others have ABORT_GRACE_S left to report."""
         self.deadline = min(self.deadline, now + ABORT_GRACE_S)
 
-    def _order(self, node: str, order: type[Order], now: float, ttl_s: float, **content: Any) -> SendCommand:
+    def _order(self, node: str, order: type[OrderT], now: float, ttl_s: float, **content: Any) -> SendCommand:
         return self.orders.send(node, order, now, ttl_s=ttl_s, cause=self.task.cause, group=self.id, **content)
 
 
@@ -322,9 +332,9 @@ def _on_lost(group: Group, member: GroupMember, event: MemberLost, now: float) -
     return GroupStep.FAULT
 
 
-Listener = Callable[[Group, GroupMember, Any, float], GroupStep | None]
+GroupListener = Callable[[Group, GroupMember, Any, float], GroupStep | None]
 
-LISTENERS: dict[tuple[GroupState, type[object]], Listener] = {
+LISTENERS: dict[tuple[GroupState, type[object]], GroupListener] = {
     (GroupState.FORMING, Accepted): _on_accepted,
     (GroupState.ELECTED, Ready): _on_ready,
     (GroupState.READY, Progress): _on_alive,

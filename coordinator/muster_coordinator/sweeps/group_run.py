@@ -83,6 +83,6 @@ def _complete(values: Metric | None) -> list[float]:
 
 def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]], float]) -> dict[str, float]:
     """The worst value that the ranks of each node reported."""
-    told = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
-    numbers = {node: [value for value in values if is_figure(value)] for node, values in told.items()}
+    values_by_node = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
+    numbers = {node: [value for value in values if is_figure(value)] for node, values in values_by_node.items()}
     return {node: worst(values) for node, values in numbers.items() if values}

@@ -9,7 +9,7 @@ from muster.model import Name, Verdict
 from muster_coordinator.evidence.definitions import are_alike, different, usual_scope
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.events import Command, RunRequested, SweepRequested
+from muster_coordinator.model.events import FleetCommand, RunRequested, SweepRequested
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine import OUT
 from muster_coordinator.model.quarantine_events import LEAST_PARTNERS, StartTest, TestEnded
@@ -33,14 +33,14 @@ class NodeTests:
         self._sweep_of_test: dict[str, str] = {}  # the node of each sweep that was requested as a test
         self._unheard: dict[str, list[StartTest]] = {}  # tests of online nodes that were not heard since the start
 
-    def restore(self, now: float) -> list[Command]:
+    def restore(self, now: float) -> list[FleetCommand]:
         """Ends the sweeps that an earlier coordinator began as tests: their nodes are tested again."""
         self._unheard = {name: [] for name, node in self._registry.nodes.items() if node.online}
         plans = [sweep.plan for sweep in self._sweeps.running.values()]
         old = [plan.id for plan in plans if plan.origin.startswith(TEST_OF)]
         return [command for sweep in old for command in self._sweeps.abort(sweep, RESTARTED, now)]
 
-    def hear(self, node: str, now: float) -> list[Command]:
+    def hear(self, node: str, now: float) -> list[FleetCommand]:
         """Starts the tests that waited for a sign of life: a node that is not connected loses an order."""
         return [command for wanted in self._unheard.pop(node, ()) for command in self.start(wanted, now)]
 
@@ -49,7 +49,7 @@ class NodeTests:
         for wanted in self._unheard.pop(node, ()):
             self._end(wanted.node, wanted.test, Verdict.UNKNOWN)
 
-    def start(self, wanted: StartTest, now: float) -> list[Command]:
+    def start(self, wanted: StartTest, now: float) -> list[FleetCommand]:
         """Starts a test. A test that cannot start ends UNKNOWN, and the node's story says why."""
         if wanted.node in self._unheard:
             self._unheard[wanted.node].append(wanted)
@@ -67,7 +67,7 @@ class NodeTests:
             node = self._sweep_of_test.pop(sweep)
             self._end(node, sweep, _verdict_on(node, self._sweeps.record(sweep)))
 
-    def _begin(self, wanted: StartTest, now: float) -> list[Command]:
+    def _begin(self, wanted: StartTest, now: float) -> list[FleetCommand]:
         nodes = self._registry.nodes
         node = nodes[wanted.node]
         if wanted.check not in node.checks or usual_scope(wanted.check, nodes.values()) is Scope.NODE:

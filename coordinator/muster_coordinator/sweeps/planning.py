@@ -29,7 +29,7 @@ USUAL_RUN_S = 15.0
 """Duration of a run whose check announces none."""
 
 
-Choice = TypeVar("Choice", bound=StrEnum)
+ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 
 
 def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> SweepPlan:
@@ -152,7 +152,7 @@ def _pairing(request: SweepRequest, strategy: Strategy, abilities: CheckAbilitie
     return pairing
 
 
-def _choice(kind: type[Choice], what: str, name: str) -> Choice:
+def _choice(kind: type[ChoiceT], what: str, name: str) -> ChoiceT:
     if name not in list(kind):
         raise Refused(unknown(what, name, kind))
     return kind(name)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from muster.model import Verdict
 from muster.wire.messages import Abort
-from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, SendCommand
+from muster_coordinator.model.events import Announce, FleetCommand, SaveGroup, SaveSweep, SendCommand
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupRecord, GroupState, SweepRecord, SweepState
 from muster_coordinator.sweeps.group import RELEASE_TTL_S
@@ -46,7 +46,7 @@ def aborted(record: SweepRecord, now: float, reason: str) -> SweepRecord:
     )
 
 
-def save_commands(record: SweepRecord) -> list[Command]:
+def save_commands(record: SweepRecord) -> list[FleetCommand]:
     """The commands that store and announce a sweep with all its groups."""
     outline = tuple(stage.model_copy(update={"groups": ()}) for stage in record.rounds)
     summary = record.model_copy(update={"rounds": outline})

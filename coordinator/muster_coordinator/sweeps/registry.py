@@ -13,7 +13,7 @@ from muster.nouns import count
 from muster.wire.messages import AnyGroupReply
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Command, LogNotBegun, SweepRequested, Ticked
+from muster_coordinator.model.events import FleetCommand, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
@@ -61,11 +61,11 @@ class SweepRegistry:
         self._occupancy = Occupancy()
         self._unheard: set[str] = set()  # nodes that were online and have not been heard since the start
 
-    def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[Command]:
+    def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[FleetCommand]:
         """Resumes or ends the stored sweeps that are unfinished, and resumes the timetable after the `past` sweeps."""
         self._unheard.update(name for name, node in self._registry.nodes.items() if node.online)
         self._occupancy.take(self._unheard, now)
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for record in unfinished:
             commands += release_members(record, self._orders, now)
             commands += self._resume_or_end(interrupted(record, now), now)
@@ -99,7 +99,7 @@ class SweepRegistry:
         """Notes a node that is new."""
         self._timetable.note_joined(node)
 
-    def lose(self, node: str, now: float) -> list[Command]:
+    def lose(self, node: str, now: float) -> list[FleetCommand]:
         """Continues the sweeps without a lost node."""
         self._admit_again(node, now)
         concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
@@ -119,13 +119,13 @@ class SweepRegistry:
         """Forgets a node that has left."""
         self._timetable.note_swept((node,))
 
-    def take_reply(self, message: AnyGroupReply, now: float) -> list[Command]:
+    def take_reply(self, message: AnyGroupReply, now: float) -> list[FleetCommand]:
         """Takes what a member reports about its group."""
         # The id of a group is the id of its sweep plus a number.
         sweep = self.running.get(message.group.rpartition("-")[0])
         return [] if sweep is None else self._drive(sweep, message, now)
 
-    def tick(self, event: Ticked, now: float) -> list[Command]:
+    def tick(self, event: Ticked, now: float) -> list[FleetCommand]:
         """Checks the deadlines of every sweep, and begins sweeps that are due."""
         commands = [command for sweep in [*self.running.values()] for command in self._drive(sweep, event, now)]
         return [*commands, *self._begin_due(now)]
@@ -135,7 +135,7 @@ class SweepRegistry:
         """Whether nodes have become free since `form_groups` was called last."""
         return self._occupancy.has_released
 
-    def form_groups(self, now: float) -> list[Command]:
+    def form_groups(self, now: float) -> list[FleetCommand]:
         """Forms the waiting groups whose nodes are free, the more urgent sweeps first."""
         self._occupancy.new_turn()
         waiting = [sweep for sweep in self.running.values() if sweep.is_waiting]
@@ -144,7 +144,7 @@ class SweepRegistry:
 
     # Requests
 
-    def begin(self, event: SweepRequested, now: float) -> list[Command]:
+    def begin(self, event: SweepRequested, now: float) -> list[FleetCommand]:
         """Begins a sweep. Raises Refused if the request is not valid."""
         if event.sweep in self.running or event.sweep in self._ended:
             raise Refused(f"there is a sweep {event.sweep!r} already")
@@ -154,10 +154,10 @@ class SweepRegistry:
         self._counts.sweeps += 1
         nodes = count(len(plan.nodes), "node")
         text = f"takes part in a sweep of {nodes} with {plan.task.check}, strategy {plan.strategy}"
-        told = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
-        return [*told, *sweep.begin(now), *self._settle(sweep, now)]
+        entries = [self._registry.story.tell(node, "sweep_begun", text, plan.id, now) for node in plan.nodes]
+        return [*entries, *sweep.begin(now), *self._settle(sweep, now)]
 
-    def abort(self, id: str, reason: str, now: float) -> list[Command]:
+    def abort(self, id: str, reason: str, now: float) -> list[FleetCommand]:
         """Ends a sweep. Nothing happens if it has ended. Raises Refused if there is no such sweep."""
         if id in self._ended:
             return []
@@ -167,13 +167,13 @@ class SweepRegistry:
 
     # Sweeps without a request
 
-    def _begin_due(self, now: float) -> list[Command]:
+    def _begin_due(self, now: float) -> list[FleetCommand]:
         """Begins the sweeps that are due, or logs why they do not begin."""
         running = {sweep.plan.origin for sweep in self.running.values()}
         due = self._timetable.tick(self._registry.nodes, running, now)
         return [command for entry in due for command in self._begin_by_itself(entry, now)]
 
-    def _begin_by_itself(self, due: Due | SkippedSweep, now: float) -> list[Command]:
+    def _begin_by_itself(self, due: Due | SkippedSweep, now: float) -> list[FleetCommand]:
         if isinstance(due, Due):
             try:
                 return self.begin(SweepRequested(sweep_id(self._orders.new_id()), due.request, due.origin), now)
@@ -182,7 +182,7 @@ class SweepRegistry:
         self._counts.sweeps_not_begun += 1
         return [LogNotBegun(due.origin, due.reason)]
 
-    def _resume_or_end(self, record: SweepRecord, now: float) -> list[Command]:
+    def _resume_or_end(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         """Resumes a sweep of an earlier coordinator, or ends it."""
         try:
             plan = plan_again(record, self._registry.nodes)
@@ -195,7 +195,7 @@ class SweepRegistry:
         commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
         return [*commands, *self._settle(sweep, now)]
 
-    def _resume(self, sweep: Sweep, now: float) -> list[Command]:
+    def _resume(self, sweep: Sweep, now: float) -> list[FleetCommand]:
         """Plans the next round without the nodes that are lost."""
         commands = sweep.begin(now)
         for node in sweep.plan.nodes:
@@ -209,10 +209,10 @@ class SweepRegistry:
             self._unheard.discard(node)
             self._occupancy.release((node,), now)
 
-    def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[Command]:
+    def _drive(self, sweep: Sweep, event: GroupEvent, now: float) -> list[FleetCommand]:
         return [*sweep.handle(event, now), *self._settle(sweep, now)]
 
-    def _settle(self, sweep: Sweep, now: float) -> list[Command]:
+    def _settle(self, sweep: Sweep, now: float) -> list[FleetCommand]:
         """Removes a sweep that has ended, and passes on its findings."""
         if not sweep.is_over:
             return []
@@ -221,7 +221,7 @@ class SweepRegistry:
         learned = self._registry.learn_leaves(sweep.pairs(), sweep.plan.id, now)
         return [*learned, *self._conclude(sweep.summary(), now)]
 
-    def _conclude(self, record: SweepRecord, now: float) -> list[Command]:
+    def _conclude(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         self._ended[record.id] = record
         if len(self._ended) > ENDED_SWEEPS_KEPT:
             self._ended.popitem(last=False)

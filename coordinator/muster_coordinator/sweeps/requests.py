@@ -10,7 +10,7 @@ from muster.wire.messages import RunCheck
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.events import Command, RunRequested
+from muster_coordinator.model.events import FleetCommand, RunRequested
 from muster_coordinator.model.orders import RUN_TTL_S, Orders
 from muster_coordinator.model.sweep_records import SweepRequest
 
@@ -27,7 +27,7 @@ def check_run(request: RunRequested, nodes: Mapping[str, Node]) -> None:
     require_fit(check.name, check.params, request.params)
 
 
-def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: float) -> list[Command]:
+def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: float) -> list[FleetCommand]:
     """The order for a requested run. Raises Refused if node, check or parameters are not valid."""
     check_run(event, registry.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}

@@ -11,7 +11,7 @@ absent from then on. It is inconclusive unless it was cleared before.
 from collections.abc import Mapping
 from functools import partial
 
-from muster_coordinator.model.events import Announce, Command, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.model.events import Announce, FleetCommand, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
@@ -91,21 +91,21 @@ class Sweep:
         self._report = self._evidence.report()
         self._log.mark_slow(self._report.why_slow)
 
-    def begin(self, now: float) -> list[Command]:
+    def begin(self, now: float) -> list[FleetCommand]:
         """Plans the first round, or after an interruption the next one."""
         self._plan_round(now)
         return self._save(now)
 
-    def give_up(self, reason: str, now: float) -> list[Command]:
+    def give_up(self, reason: str, now: float) -> list[FleetCommand]:
         """Ends the sweep with its results so far."""
         self._end(SweepState.ABORTED, reason, now)
         return self._save(now)
 
-    def form(self, now: float) -> list[Command]:
+    def form(self, now: float) -> list[FleetCommand]:
         """Forms the waiting groups whose nodes are free, while the limits allow it."""
         if self._round is None:
             return []
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         has_begun = self._round.has_begun
         taken, invited = self._round.nodes_in_groups, self._round.nodes_invited
         for formation in [*self._round.waiting]:
@@ -122,13 +122,13 @@ class Sweep:
         due = not has_begun or not self.is_waiting or self._is_stale(now)
         return [*commands, *(self._save(now) if due else self._save_groups())]
 
-    def handle(self, event: GroupEvent, now: float) -> list[Command]:
+    def handle(self, event: GroupEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`."""
         if self._round is None:
             return []
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for group in self._concerned(self._round, event):
-            commands += self._tell(self._round, group, event, now)
+            commands += self._feed(self._round, group, event, now)
         match event:
             case MemberLost(node):
                 self._miss(self._round, node, now)
@@ -221,7 +221,7 @@ class Sweep:
         limit = self.plan.limits.nodes
         return limit is None or not taken or taken + more <= limit
 
-    def _form(self, stage: Round, formation: Formation, now: float) -> list[Command]:
+    def _form(self, stage: Round, formation: Formation, now: float) -> list[FleetCommand]:
         self.state = SweepState.RUNNING
         self.groups += 1
         # The id contains the epoch: another coordinator may have formed a group of this number without storing it.
@@ -242,7 +242,7 @@ class Sweep:
         group = stage.live.get(event.group)
         return [] if group is None else [group]
 
-    def _tell(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[Command]:
+    def _feed(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
         commands = group.handle(event, now)
         if group.state is GroupState.ENDED:
             self._conclude(stage, group, now)
@@ -283,15 +283,15 @@ class Sweep:
 
     # Saving
 
-    def _save(self, now: float) -> list[Command]:
+    def _save(self, now: float) -> list[FleetCommand]:
         """The commands that store and announce the sweep and its changed groups."""
         self._saved_at, self._waiting_saved = now, self._waiting
         summary = self.summary()
         return [SaveSweep(summary), Announce("sweep", summary), *self._save_groups()]
 
-    def _save_groups(self) -> list[Command]:
+    def _save_groups(self) -> list[FleetCommand]:
         """The commands that store and announce the changed groups. They come before the invitations are sent."""
-        commands: list[Command] = []
+        commands: list[FleetCommand] = []
         for number, group in self._log.changed():
             commands += [SaveGroup(self.plan.id, number, group), Announce("group", group)]
         return commands

@@ -13,7 +13,7 @@ from typing import Any
 from muster.table import GAP, table
 from muster.terminal import in_one_line
 
-Json = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 Columns = Mapping[str, list[str]]
 """The cells of each column, by its header."""
 
@@ -33,14 +33,14 @@ _NEEDED = frozenset(("name", "health", "lost", "service", "last_seen", "devices"
 _DRY_RUN_NOTE = "* dry run: nothing was changed in any scheduler"
 
 
-def listed_node(answer: Any) -> Json:
+def listed_node(answer: Any) -> JsonObject:
     """A node from the API's answer. Raises ValueError if it lacks a field that the list needs."""
     if not isinstance(answer, Mapping) or not answer.keys() >= _NEEDED:
         raise ValueError("not a node")
     return answer
 
 
-def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
+def node_list(nodes: Iterable[JsonObject], now: float, width: int | None) -> str:
     """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
     ordered = sorted(nodes, key=_urgency)
     columns = _columns(ordered, now)
@@ -53,7 +53,7 @@ def node_list(nodes: Iterable[Json], now: float, width: int | None) -> str:
     return f"{text}\n{_DRY_RUN_NOTE}" if any(node.get("dry_run") for node in ordered) else text
 
 
-def _columns(nodes: Sequence[Json], now: float) -> Columns:
+def _columns(nodes: Sequence[JsonObject], now: float) -> Columns:
     columns = {
         "NODE": [node["name"] for node in nodes],
         "HEALTH": [health(node) for node in nodes],
@@ -65,7 +65,7 @@ def _columns(nodes: Sequence[Json], now: float) -> Columns:
     return {header: [in_one_line(cell) for cell in cells] for header, cells in columns.items()}
 
 
-def _worst_findings(nodes: Iterable[Json]) -> list[str]:
+def _worst_findings(nodes: Iterable[JsonObject]) -> list[str]:
     """The least that FINDINGS must show: the worst finding of each node, and that there are more."""
     labels = [[in_one_line(label) for label in _labels(node)] for node in nodes]
     return [f"{found[0]},…" if len(found) > 1 else "".join(found) for found in labels]
@@ -116,14 +116,14 @@ def _cut_middle(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
-def fleet_findings(findings: Iterable[Json], width: int | None) -> str:
+def fleet_findings(findings: Iterable[JsonObject], width: int | None) -> str:
     """Findings about many nodes at once, one paragraph each."""
     lines = [f"{finding['code']}: {in_one_line(finding['summary'])}" for finding in findings]
     wrapped = lines if width is None else [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
     return "\n".join(wrapped)
 
 
-def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
+def _urgency(node: JsonObject) -> tuple[bool, int, bool, int, str]:
     """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 
     Nodes that have left the fleet come last.
@@ -134,14 +134,14 @@ def _urgency(node: Json) -> tuple[bool, int, bool, int, str]:
     return bool(node.get("left")), urgency, not node["lost"], SERVICE_ORDER.index(node["service"]), node["name"]
 
 
-def health(node: Json) -> str:
+def health(node: JsonObject) -> str:
     """The health of a node; for a silent node, that it is lost, and its health when it last reported."""
     if not node["lost"]:
         return str(node["health"])
     return f"LOST (was {node.get('last_health') or node['health']})"  # an older coordinator has only `health`
 
 
-def seen(node: Json, now: float) -> str:
+def seen(node: JsonObject, now: float) -> str:
     """How long ago a node was heard, and whether it has left the fleet."""
     ago = _duration(max(0.0, now - datetime.fromisoformat(node["last_seen"]).timestamp()))
     return f"left {ago}" if node.get("left") else ago
@@ -154,18 +154,18 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def devices(node: Json) -> str:
+def devices(node: JsonObject) -> str:
     """The number and model of the devices; simulated ones are marked."""
     names = [_model(device) for device in node["devices"]]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
 
 
-def _model(device: Json) -> str:
+def _model(device: JsonObject) -> str:
     model = str(device["model"]).removeprefix("NVIDIA ")
     return f"{model} (simulated)" if device.get("simulated") and not model.endswith("(simulated)") else model
 
 
-def _labels(node: Json) -> list[str]:
+def _labels(node: JsonObject) -> list[str]:
     """The findings of a node, the worst first, each once with all its GPUs: `XID 79 GPU 3`, `gemm.slow GPU 0,1`."""
     gpus: dict[tuple[str, bool], dict[str, None]] = {}
     for finding in sorted(node["findings"], key=lambda finding: SEVERITY_ORDER.index(finding["severity"])):
@@ -176,7 +176,7 @@ def _labels(node: Json) -> list[str]:
     return [f"{label} GPU {','.join(indexes)}" if indexes else label for (label, _), indexes in gpus.items()]
 
 
-def _label(finding: Json) -> str:
+def _label(finding: JsonObject) -> str:
     """The number of the driver's error as `muster.transition.Cause` writes it; a test compares them.
 
     Other findings have their whole code here, because no summary follows that explains it.

@@ -8,7 +8,7 @@ from muster.terminal import in_one_line
 from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
-from muster_coordinator.views.node_list import Json, devices, health, seen
+from muster_coordinator.views.node_list import JsonObject, devices, health, seen
 from muster_coordinator.views.quarantine_text import not_done, state, why
 
 
@@ -29,7 +29,7 @@ def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
     yield from (f"{level}: {place}" for level, place in node.topology if place is not None)
 
 
-def _heard(node: Json, now: float) -> str:
+def _heard(node: JsonObject, now: float) -> str:
     return f"{seen(node, now)} ago" if node.get("left") else f"last heard {seen(node, now)} ago"
 
 

@@ -40,7 +40,7 @@ def findings(row: Row) -> str:
 
 def outcome(row: Row) -> str:
     """The consequence for the findings that a row is about."""
-    if not row.takes_out:
+    if not row.drains:
         return "stays in service"
     conditions = [_FOUND[row.proof]]
     if row.within_s is not None:

@@ -13,9 +13,9 @@ from muster.model import Data, Name
 from muster_coordinator.store.paging import Page, make_cursor, read_cursor
 from muster_coordinator.web.requests import PageQuery
 
-Item = TypeVar("Item")
-Shown = TypeVar("Shown", bound=BaseModel)
-Key = TypeVar("Key", str, int)
+ItemT = TypeVar("ItemT")
+ShownT = TypeVar("ShownT", bound=BaseModel)
+KeyT = TypeVar("KeyT", str, int)
 
 
 class RequestedRun(Data):
@@ -31,8 +31,12 @@ class Working(Data):
 
 
 def page(
-    items: Sequence[Item], key: Callable[[Item], Key], kind: type[Key], wanted: PageQuery, show: Callable[[Item], Shown]
-) -> Page[Shown]:
+    items: Sequence[ItemT],
+    key: Callable[[ItemT], KeyT],
+    kind: type[KeyT],
+    wanted: PageQuery,
+    show: Callable[[ItemT], ShownT],
+) -> Page[ShownT]:
     """A page of items in memory, sorted by `key`, which is of this kind; `show` makes the answer of each item."""
     if wanted.cursor is not None:
         (after,) = read_cursor(wanted.cursor, [kind])

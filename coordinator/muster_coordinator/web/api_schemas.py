@@ -11,9 +11,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 
 PLACE = "#/components/schemas/"
 
-Schema = dict[str, Any]
-Model = type[BaseModel]
-Wanted = tuple[Model, JsonSchemaMode]
+JsonSchema = dict[str, Any]
+ModelClass = type[BaseModel]
+Wanted = tuple[ModelClass, JsonSchemaMode]
 
 
 class _Generator(GenerateJsonSchema):
@@ -33,13 +33,13 @@ class _Generator(GenerateJsonSchema):
 class Schemas:
     """Schemas by name, to be put at PLACE, and the schemas of answers, bodies and queries that refer to them."""
 
-    components: Mapping[str, Schema]
-    answers: Mapping[Model, Schema]
-    bodies: Mapping[Model, Schema]
-    queries: Mapping[Model, Schema]
+    components: Mapping[str, JsonSchema]
+    answers: Mapping[ModelClass, JsonSchema]
+    bodies: Mapping[ModelClass, JsonSchema]
+    queries: Mapping[ModelClass, JsonSchema]
 
 
-def schemas_of(answers: Iterable[Model], bodies: Iterable[Model], queries: Iterable[Model]) -> Schemas:
+def schemas_of(answers: Iterable[ModelClass], bodies: Iterable[ModelClass], queries: Iterable[ModelClass]) -> Schemas:
     """The schemas of these models, in the same order for the same models."""
     answered, taken, asked = (sorted(set(models), key=_full_name) for models in (answers, bodies, queries))
     refs, components = _made([*_each(answered, "serialization"), *_each(taken, "validation")])
@@ -54,25 +54,25 @@ def schemas_of(answers: Iterable[Model], bodies: Iterable[Model], queries: Itera
     )
 
 
-def _full_name(model: Model) -> str:
+def _full_name(model: ModelClass) -> str:
     return f"{model.__module__}.{model.__qualname__}"
 
 
-def _each(models: Iterable[Model], mode: JsonSchemaMode) -> list[Wanted]:
+def _each(models: Iterable[ModelClass], mode: JsonSchemaMode) -> list[Wanted]:
     return [(model, mode) for model in models]
 
 
-def _made(wanted: list[Wanted]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+def _made(wanted: list[Wanted]) -> tuple[dict[Any, JsonSchema], dict[str, JsonSchema]]:
     """A reference for each model, and the components that these refer to."""
     refs, made = models_json_schema(wanted, ref_template=PLACE + "{model}", schema_generator=_Generator)
     components = {_name(name): _renamed(schema) for name, schema in made.get("$defs", {}).items()}
     return {key: _renamed(ref) for key, ref in refs.items()}, components
 
 
-def _renamed(schema: Schema) -> Schema:
+def _renamed(schema: JsonSchema) -> JsonSchema:
     """The schema with readable names in its references."""
     text = re.sub(rf'"{PLACE}([^"]+)"', lambda ref: f'"{PLACE}{_name(ref[1])}"', json.dumps(schema))
-    renamed: Schema = json.loads(text)
+    renamed: JsonSchema = json.loads(text)
     return renamed
 
 

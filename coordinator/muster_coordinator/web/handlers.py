@@ -15,7 +15,7 @@ from muster.wire.messages import new_id
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.events import (
     BaselineReset,
-    Event,
+    FleetEvent,
     ReferenceRemoved,
     ReferenceSet,
     RunRequested,
@@ -240,7 +240,7 @@ class Api:
         """Metrics for Prometheus."""
         return web.Response(body=self.figures.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async def _handle(self, event: Event) -> None:
+    async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()
 
     def _node(self, request: web.Request) -> NodeView:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from muster import __version__
-from muster_coordinator.web.api_schemas import Model, Schema, Schemas, schemas_of
+from muster_coordinator.web.api_schemas import JsonSchema, ModelClass, Schemas, schemas_of
 from muster_coordinator.web.guard import Right
 from muster_coordinator.web.problems import CONTENT_TYPE, ProblemDetails
 from muster_coordinator.web.requests import NoQuery
@@ -90,16 +90,16 @@ def _schemas(routes: Sequence[Route[Any]]) -> Schemas:
     return schemas_of({*answered, ProblemDetails}, taken, {route.query or NoQuery for route in routes})
 
 
-def _paths(routes: Sequence[Route[Any]], schemas: Schemas) -> dict[str, Schema]:
+def _paths(routes: Sequence[Route[Any]], schemas: Schemas) -> dict[str, JsonSchema]:
     """The operations of each path, in the order of the table."""
-    paths: dict[str, Schema] = {}
+    paths: dict[str, JsonSchema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     return paths
 
 
-def _operation(route: Route[Any], schemas: Schemas) -> Schema:
-    operation: Schema = {
+def _operation(route: Route[Any], schemas: Schemas) -> JsonSchema:
+    operation: JsonSchema = {
         "operationId": route.name,
         "summary": route.summary,
         "parameters": [
@@ -115,13 +115,13 @@ def _operation(route: Route[Any], schemas: Schemas) -> Schema:
     return operation
 
 
-def _path_parameters(route: Route[Any]) -> Iterator[Schema]:
+def _path_parameters(route: Route[Any]) -> Iterator[JsonSchema]:
     for name in route.path_parameters:
         schema = {"type": "string", "minLength": 1}
         yield {"name": name, "in": "path", "required": True, "description": PATH_PARAMETERS[name], "schema": schema}
 
 
-def _query_parameters(query: Schema) -> Iterator[Schema]:
+def _query_parameters(query: JsonSchema) -> Iterator[JsonSchema]:
     """The fields of a query as parameters. Omitting a parameter corresponds to null in its field."""
     for name, field in query.get("properties", {}).items():
         (schema,) = (choice for choice in field.get("anyOf", [field]) if choice != {"type": "null"})
@@ -134,47 +134,47 @@ def _query_parameters(query: Schema) -> Iterator[Schema]:
         }
 
 
-def _written(schema: Schema) -> Schema:
+def _written(schema: JsonSchema) -> JsonSchema:
     """The schema of a value in a query: a text that holds JSON is described by its content."""
     if "contentSchema" in schema:
         return {"content": {schema["contentMediaType"]: {"schema": schema["contentSchema"]}}}
     return {"schema": {key: value for key, value in schema.items() if key != "description"}}
 
 
-def _header_parameters(route: Route[Any]) -> Iterator[Schema]:
+def _header_parameters(route: Route[Any]) -> Iterator[JsonSchema]:
     for name, text in route.reads.items():
         yield {"name": name, "in": "header", "required": False, "description": text, "schema": {"type": "string"}}
 
 
-def _responses(route: Route[Any], schemas: Schemas) -> Schema:
+def _responses(route: Route[Any], schemas: Schemas) -> JsonSchema:
     content = {kind: _media(kind, model, schemas) for kind, model in route.media.items()}
-    success: Schema = {"description": route.status.phrase, "content": content}
+    success: JsonSchema = {"description": route.status.phrase, "content": content}
     if route.sends:
         success["headers"] = {name: _header(text) for name, text in route.sends.items()}
     errors = {str(status.value): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in route.problems}
     return {str(route.status.value): success, **errors}
 
 
-def _media(kind: str, model: Model | None, schemas: Schemas) -> Schema:
+def _media(kind: str, model: ModelClass | None, schemas: Schemas) -> JsonSchema:
     """The content of an answer with this content type. OpenAPI 3.1 cannot describe the events of a stream."""
     if kind == EVENTS:
         return {}
     return {"schema": schemas.answers[model] if model else {"type": "object" if kind == JSON else "string"}}
 
 
-def _problems(routes: Sequence[Route[Any]], schemas: Schemas) -> Schema:
+def _problems(routes: Sequence[Route[Any]], schemas: Schemas) -> JsonSchema:
     """The errors of all routes, by name."""
     statuses = sorted({status for route in routes for status in route.problems})
     return {PROBLEMS[status][0]: _problem(status, schemas) for status in statuses}
 
 
-def _problem(status: HTTPStatus, schemas: Schemas) -> Schema:
+def _problem(status: HTTPStatus, schemas: Schemas) -> JsonSchema:
     content = {CONTENT_TYPE: {"schema": schemas.answers[ProblemDetails]}}
-    problem: Schema = {"description": PROBLEMS[status][1], "content": content}
+    problem: JsonSchema = {"description": PROBLEMS[status][1], "content": content}
     if status is HTTPStatus.UNAUTHORIZED:
         problem["headers"] = {"WWW-Authenticate": _header("A challenge of the scheme `Bearer`")}
     return problem
 
 
-def _header(text: str) -> Schema:
+def _header(text: str) -> JsonSchema:
     return {"description": text, "required": True, "schema": {"type": "string"}}

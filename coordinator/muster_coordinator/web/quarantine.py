@@ -15,8 +15,8 @@ from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
     HoldRequested,
     NodeForgotten,
+    QuarantineRequest,
     ReleaseRequested,
-    Request,
 )
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.transitions import TransitionRecord
@@ -97,7 +97,7 @@ class QuarantineApi:
         query(request, NoQuery)
         return await body(request, kind)
 
-    async def _handle(self, event: Request) -> None:
+    async def _handle(self, event: QuarantineRequest) -> None:
         await self.pipeline.feed(event).wait()
         log.info("quarantine_request", **event.model_dump(mode="json"))
 

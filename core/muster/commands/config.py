@@ -41,7 +41,7 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
     """Print the settings in effect: file, environment and defaults together.
 
     The output is a settings file. A line with a secret is a comment, in which *** replaces the secret.
-    URLs of plugins are hidden too: the URL of a chat is all that one needs to write there.
+    URLs of plugins are hidden too: with the URL of a chat, anybody can post there.
     """
     logs.configure(settings.log)
     shown = settings.model_dump(mode="json", exclude={"plugins"})
@@ -100,21 +100,21 @@ def check(settings: Settings) -> None:
     complete = not found.failed
     problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
     problems += _wrong_references(settings, judged_metrics(checks) if complete else None)
-    told = _told_by_parts(found.config, checks if complete else None, problems)
+    lines = _lines_of_parts(found.config, checks if complete else None, problems)
     if problems:
         raise SettingsError("\n".join(problems))
-    say("\n".join([*told, "OK"]))
+    say("\n".join([*lines, "OK"]))
 
 
-def _told_by_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:
+def _lines_of_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:
     """The lines that the parts of muster return about their settings; their errors are added to `problems`."""
-    told: list[str] = []
+    lines: list[str] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         try:
-            told += point.load()(config, checks)
+            lines += point.load()(config, checks)
         except SettingsError as error:
             problems.append(str(error))
-    return told
+    return lines
 
 
 def _missing_files(settings: Settings) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they look and behave the same everywhere.
+"""Options and arguments that several commands share, so that they look and behave the same everywhere.
 
 `--config`, `--url` and `--token-file` say where something comes from: settings, or a coordinator. A command that needs
 it takes it as its first parameter, and `options_of` gives the command the options:
@@ -25,6 +25,8 @@ ConfigOption = Annotated[
 ]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+
+CheckArgument = Annotated[str, typer.Argument(metavar="CHECK", help="Name of the check.")]
 
 P = ParamSpec("P")
 S = TypeVar("S")

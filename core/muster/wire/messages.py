@@ -33,7 +33,7 @@ MOST_RUNS = 200
 MOST_REFERENCES = 10_000
 """Maximum number of references of one fleet."""
 
-Port = Annotated[int, Field(ge=1, le=65_535)]
+PortNumber = Annotated[int, Field(ge=1, le=65_535)]
 
 Host = Annotated[
     str, Field(max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[\w.-]+)?$")
@@ -152,7 +152,7 @@ class Accepted(GroupReply):
 
     kind: Literal["accepted"] = "accepted"
     address: Host
-    port: Port
+    port: PortNumber
     ranks: int = Field(ge=1, le=MOST_DEVICES)
 
 
@@ -230,7 +230,7 @@ class Prepare(Command):
     first_rank: int = Field(ge=0, lt=MOST_RANKS)
     world_size: int = Field(ge=1, le=MOST_RANKS)
     master_addr: Host
-    master_port: Port
+    master_port: PortNumber
 
 
 class Start(Command):

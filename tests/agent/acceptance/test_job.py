@@ -3,7 +3,7 @@
 import pytest
 
 from muster.errors import Refused
-from muster_agent.acceptance.job import Job, detect, first_host, tasks_on_node
+from muster_agent.acceptance.job import AcceptanceJob, detect, first_host, tasks_on_node
 
 OPERATOR = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "job-master-0", "MASTER_PORT": "23456"}
 TORCHRUN = OPERATOR | {"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
@@ -20,16 +20,16 @@ SRUN = {
 
 JOBS = [
     ({}, None),
-    (OPERATOR, Job(rank=1, size=2, local_rank=0, local_size=1, address="job-master-0", port=23456)),
-    (TORCHRUN, Job(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=23457)),
+    (OPERATOR, AcceptanceJob(rank=1, size=2, local_rank=0, local_size=1, address="job-master-0", port=23456)),
+    (TORCHRUN, AcceptanceJob(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=23457)),
     (
         TORCHRUN | {"MASTER_PORT": "37027"},
-        Job(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=27027),
+        AcceptanceJob(rank=1, size=2, local_rank=1, local_size=2, address="job-master-0", port=27027),
     ),
-    (SRUN, Job(rank=5, size=6, local_rank=1, local_size=2, address="gpu03", port=20012)),
+    (SRUN, AcceptanceJob(rank=5, size=6, local_rank=1, local_size=2, address="gpu03", port=20012)),
     (
         SRUN | {"MASTER_ADDR": "10.0.0.9", "MASTER_PORT": "29500"},
-        Job(rank=5, size=6, local_rank=1, local_size=2, address="10.0.0.9", port=29500),
+        AcceptanceJob(rank=5, size=6, local_rank=1, local_size=2, address="10.0.0.9", port=29500),
     ),
     (OPERATOR | {"RANK": "0", "WORLD_SIZE": "1"}, None),
     ({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, None),

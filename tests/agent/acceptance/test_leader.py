@@ -14,7 +14,7 @@ from muster.check import Params, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance import leader as leader_module
-from muster_agent.acceptance.exchange import JobConnection, JoinStep, MeasureStep, MemberHello, Message, StepDone
+from muster_agent.acceptance.exchange import JobConnection, JobMessage, JoinStep, MeasureStep, MemberHello, StepDone
 from muster_agent.acceptance.leader import JobLeader
 from muster_agent.acceptance.selection import SelectedCheck
 
@@ -59,7 +59,7 @@ async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1")
     return member
 
 
-async def until(member: JobConnection, kind: type[Message]) -> Message:
+async def until(member: JobConnection, kind: type[JobMessage]) -> JobMessage:
     """The next message of that kind."""
     async with asyncio.timeout(30):
         while not isinstance(message := await member.receive(), kind):

@@ -10,7 +10,7 @@ import pytest
 from muster.check import Params
 from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance.exchange import MeasureStep, MemberHello, StepDone
-from muster_agent.acceptance.job import Job
+from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.report import AcceptanceReport
@@ -101,7 +101,7 @@ async def test_the_report_is_delivered_before_any_member_may_end(plan, other):
         assert not other.has_been_sent_more()
         delivered.append(report)
 
-    job = Job(rank=0, size=2, local_rank=0, local_size=1, address="127.0.0.1", port=other.port)
+    job = AcceptanceJob(rank=0, size=2, local_rank=0, local_size=1, address="127.0.0.1", port=other.port)
     verdict = await accept(plan, PassingRunner(), job, ProgressPrinter(), 30.0, deliver=deliver)
     assert verdict is Verdict.PASS
     assert [node.name for node in delivered[0].nodes] == ["node-0", "node-1"]

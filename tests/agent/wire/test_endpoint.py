@@ -8,7 +8,7 @@ import pytest
 from muster.errors import Unavailable
 from muster.model import Run, Verdict
 from muster_agent.wire.endpoint import serving
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 
 
 async def fetch(port: int, path: str) -> tuple[int, str]:
@@ -18,13 +18,13 @@ async def fetch(port: int, path: str) -> tuple[int, str]:
 
 async def test_healthz_says_in_which_state_the_agent_is():
     """Port 0 takes any free port, which is told."""
-    async with serving("127.0.0.1:0", lambda: {"broker_connected": False}, Metrics()) as port:
+    async with serving("127.0.0.1:0", lambda: {"broker_connected": False}, AgentMetrics()) as port:
         assert await fetch(port, "/healthz") == (200, '{"broker_connected": false}')
 
 
 async def test_metrics_count_runs_by_check_and_verdict():
     """In Prometheus' text format."""
-    metrics = Metrics()
+    metrics = AgentMetrics()
     metrics.running.set_function(lambda: 2.0)
     metrics.dropped({"gemm": 3})
     metrics.run_ended(Run(id="r", node="n", check="gemm", verdict=Verdict.FAIL, started_at=1.0, duration_s=0.3))
@@ -42,5 +42,5 @@ async def test_a_port_that_is_taken_is_refused_with_what_to_change():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(Unavailable, match=r"agent\.listen"):
-            async with serving(listen, dict, Metrics()):
+            async with serving(listen, dict, AgentMetrics()):
                 raise AssertionError("not reached")

@@ -17,7 +17,7 @@ from muster.wire.topics import ROOT, NodeTopic, Topics
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.wire import link as link_module
 from muster_agent.wire.link import AgentLink
-from muster_agent.wire.metrics import Metrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 
 TOPICS = Topics("default")
@@ -72,7 +72,7 @@ async def coordinating(broker):
 class Linked:
     link: AgentLink
     outbox: Outbox
-    metrics: Metrics
+    metrics: AgentMetrics
     inbox: asyncio.Queue
     references: asyncio.Queue
     task: asyncio.Task
@@ -94,7 +94,7 @@ async def linked(broker, tmp_path, password_file=None, inventory=INVENTORY, **ag
     """A link that has an inventory to announce, unless that is None."""
     at = BrokerSettings(url=broker.url, username="n" if password_file else None, password_file=password_file)
     settings = Settings(node="n", broker=at, agent=AgentSettings(**agent))
-    outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), Metrics()
+    outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), AgentMetrics()
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     references: asyncio.Queue[Any] = asyncio.Queue()
     link = AgentLink(settings, outbox, metrics, inbox.put_nowait, references.put_nowait)
@@ -286,7 +286,7 @@ def test_a_file_that_tls_needs_and_that_is_not_there_is_refused(tmp_path):
         contextlib.closing(Outbox(tmp_path / "outbox.db", 10, "boot")) as outbox,
         pytest.raises(SettingsError, match=r"broker\.ca_file"),
     ):
-        AgentLink(Settings(node="n", broker=broker), outbox, Metrics(), lambda _event: None, lambda _rows: None)
+        AgentLink(Settings(node="n", broker=broker), outbox, AgentMetrics(), lambda _event: None, lambda _rows: None)
 
 
 def start_of(group: str) -> Start:

@@ -13,8 +13,8 @@ from muster_coordinator.evidence.quotas import DAY_S
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AgentMisbehaved,
-    Command,
     EraseStream,
+    FleetCommand,
     InventorySeen,
     ReportSeen,
     SendAck,
@@ -99,7 +99,7 @@ def test_a_node_whose_inventory_has_not_arrived_gets_no_finding():
 def test_runs_are_stored_of_so_many_checks_at_most():
     """The last runs of each are kept as long as the node, and read at every start; what is more is acknowledged."""
     made = fleet("a", "b")
-    commands: list[Command] = []
+    commands: list[FleetCommand] = []
     for first in range(1, 1001, 100):
         made_up = [run(seq).model_copy(update={"check": f"c{seq}"}) for seq in range(first, first + 100)]
         commands += made.handle(report(*made_up, after=first - 1), 100.0 * first)
@@ -138,7 +138,7 @@ def large(seq: int, size: int = 20_000, node: str = "a") -> Run:
     return run(seq, node=node).model_copy(update={"facts": {"text": "x" * size}})
 
 
-def stored(commands: list[Command]) -> int:
+def stored(commands: list[FleetCommand]) -> int:
     return sum(len(it.runs) for it in commands if isinstance(it, StoreRuns))
 
 

@@ -4,7 +4,7 @@ import pytest
 from tests.coordinator.fleets import fleet, presence, report, run
 
 from muster_coordinator.evidence.run_ids import REMEMBERED, RunIds
-from muster_coordinator.model.events import Command, RunRequested, StoreRuns
+from muster_coordinator.model.events import FleetCommand, RunRequested, StoreRuns
 
 OURS = "p1795403504-12"
 AGENTS = "0b5e3c0a9f1d4e7cb2a6d8f0e1c3a5b7"
@@ -46,7 +46,7 @@ def test_the_number_of_remembered_orders_is_bounded():
     assert named(ids, "a", f"p1795403504-{REMEMBERED}") == f"p1795403504-{REMEMBERED}"
 
 
-def stored(commands: list[Command]) -> list[str]:
+def stored(commands: list[FleetCommand]) -> list[str]:
     return [run.id for command in commands if isinstance(command, StoreRuns) for run in command.runs]
 
 

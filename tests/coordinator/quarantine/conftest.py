@@ -15,9 +15,7 @@ from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
     AllActorsCalled,
-    Command,
     DispatchTransition,
-    Event,
     EvidenceChanged,
     FreezeLifted,
     HoldRequested,
@@ -27,6 +25,8 @@ from muster_coordinator.model.quarantine_events import (
     NodeLost,
     NodeSurveyed,
     Note,
+    QuarantineCommand,
+    QuarantineEvent,
     ReleaseRequested,
     Restored,
     SaveFleetState,
@@ -62,7 +62,7 @@ class Told:
         self.settings = settings
         self.now = NOW
         self.epoch = 0
-        self.said: list[Command] = []
+        self.said: list[QuarantineCommand] = []
         self.records: dict[str, QuarantineRecord] = {}
         self.transitions: dict[str, TransitionRecord] = {}
         self.fleet = FleetState()
@@ -71,7 +71,7 @@ class Told:
         self._policy = Policy(tuple(rows))
         self.restart()
 
-    def restart(self, *, is_heard: bool = True, **changed: Any) -> list[Command]:
+    def restart(self, *, is_heard: bool = True, **changed: Any) -> list[QuarantineCommand]:
         """Ends it and starts another with what was stored, under settings of which these have changed.
 
         Before anything else is told, the nodes that were online are heard and have nothing new to say, unless they are
@@ -86,20 +86,20 @@ class Told:
         self._to_be_heard = [*online] if is_heard else []
         return said
 
-    def catch_up(self, node: str) -> list[Command]:
+    def catch_up(self, node: str) -> list[QuarantineCommand]:
         """Has a node heard after a restart whose outbox holds nothing."""
         evidence = self.record(node).evidence
         known = EvidenceChanged(node=node, findings=evidence.findings, is_fit=evidence.is_fit)
         return [*self._handle(NodeHeard(node=node)), *self._handle(known)]
 
-    def tell(self, event: Event, after_s: float = 0.0) -> list[Command]:
+    def tell(self, event: QuarantineEvent, after_s: float = 0.0) -> list[QuarantineCommand]:
         """Tells an event, so many seconds after the last; what is to be done about it."""
         heard, self._to_be_heard = self._to_be_heard, []
         said = [command for node in heard for command in self.catch_up(node)]
         self.now += after_s
         return said + self._handle(event)
 
-    def _handle(self, event: Event) -> list[Command]:
+    def _handle(self, event: QuarantineEvent) -> list[QuarantineCommand]:
         said = self.reconciler.handle(event, self.now)
         self.said += said
         for command in said:
@@ -111,7 +111,7 @@ class Told:
                 self.fleet = command.state
         return said
 
-    def wait(self, seconds: float) -> list[Command]:
+    def wait(self, seconds: float) -> list[QuarantineCommand]:
         """Lets so much time pass, in one go."""
         return self.tell(TimePassed(), seconds)
 
@@ -148,50 +148,50 @@ class Told:
         times = {"since": self.now, "seen": self.now, "run": f"run-{self.runs}"}
         return StandingFinding(check=code.partition(".")[0], code=code, proof=proof, **{**usual, **times, **said})
 
-    def accuse(self, node: str, *codes: str, proof: Proof = Proof.TWICE) -> list[Command]:
+    def accuse(self, node: str, *codes: str, proof: Proof = Proof.TWICE) -> list[QuarantineCommand]:
         """Tells that this stands against a node, and nothing else."""
         charges = tuple(self.charge(code, proof) for code in codes)
         return self.tell(EvidenceChanged(node=node, findings=charges, is_fit=False))
 
-    def absolve(self, node: str) -> list[Command]:
+    def absolve(self, node: str) -> list[QuarantineCommand]:
         """Tells that nothing stands against a node."""
         return self.tell(EvidenceChanged(node=node, findings=(), is_fit=True))
 
-    def lose(self, node: str) -> list[Command]:
+    def lose(self, node: str) -> list[QuarantineCommand]:
         return self.tell(NodeLost(node=node))
 
-    def hear(self, node: str) -> list[Command]:
+    def hear(self, node: str) -> list[QuarantineCommand]:
         return self.tell(NodeHeard(node=node))
 
-    def survey(self, node: str, mark: Mark, actor: str = "k8s", **said: Any) -> list[Command]:
+    def survey(self, node: str, mark: Mark, actor: str = "k8s", **said: Any) -> list[QuarantineCommand]:
         """Tells how an actor's scheduler has a node."""
         return self.tell(NodeSurveyed(actor=actor, node=SchedulerNode(node=node, mark=mark, **said)))
 
     def answer(
-        self, node: str, effect: Effect, actor: str = "k8s", *, wait_s: float | None = None, all_told: bool = True
-    ) -> list[Command]:
+        self, node: str, effect: Effect, actor: str = "k8s", *, wait_s: float | None = None, all_called: bool = True
+    ) -> list[QuarantineCommand]:
         """Tells what came of the latest transition at an actor, the only one unless not all have been told."""
         transition = self.transition(node).id
         ended = ActionEnded(
             node=node, transition=transition, actor=actor, effect=effect, detail="so it was", retry_after_s=wait_s
         )
         said = self.tell(ended)
-        return [*said, *(self.tell(AllActorsCalled(node=node, transition=transition)) if all_told else [])]
+        return [*said, *(self.tell(AllActorsCalled(node=node, transition=transition)) if all_called else [])]
 
-    def end_test(self, node: str, verdict: Verdict) -> list[Command]:
+    def end_test(self, node: str, verdict: Verdict) -> list[QuarantineCommand]:
         """Tells what the test that is under way has said."""
         probation = self.case(node).probation
         assert probation is not None
         assert probation.test is not None
         return self.tell(TestEnded(node=node, test=probation.test, verdict=verdict))
 
-    def hold(self, node: str, by: str = "ada") -> list[Command]:
+    def hold(self, node: str, by: str = "ada") -> list[QuarantineCommand]:
         return self.tell(HoldRequested(node=node, by=by, reason="I look at it"))
 
-    def release(self, node: str, *, untested: bool = False) -> list[Command]:
+    def release(self, node: str, *, untested: bool = False) -> list[QuarantineCommand]:
         return self.tell(ReleaseRequested(node=node, by="ada", reason="repaired", untested=untested))
 
-    def forget(self, node: str) -> list[Command]:
+    def forget(self, node: str) -> list[QuarantineCommand]:
         return self.tell(NodeForgotten(node=node, by="ada", reason="given back"))
 
     def let_in(self, node: str) -> None:
@@ -199,7 +199,7 @@ class Told:
         self.release(node, untested=True)
         self.answer(node, Effect.DONE)
 
-    def lift(self) -> list[Command]:
+    def lift(self) -> list[QuarantineCommand]:
         return self.tell(FreezeLifted(by="ada", reason="they are bad"))
 
     def case(self, node: str) -> CaseView:
@@ -220,26 +220,26 @@ class Told:
         return self.transitions[str(self.case(node).transition)].transition
 
 
-def acts(said: Iterable[Command]) -> list[tuple[str, ServiceState, tuple[str, ...]]]:
+def acts(said: Iterable[QuarantineCommand]) -> list[tuple[str, ServiceState, tuple[str, ...]]]:
     """What actors are told: node, the state that it is to be in, and which actors, none when all."""
     told = [command for command in said if isinstance(command, DispatchTransition)]
     return [(it.record.transition.node, it.record.transition.after, it.actors) for it in told]
 
 
-def tests(said: Iterable[Command]) -> list[str]:
+def tests(said: Iterable[QuarantineCommand]) -> list[str]:
     """Which checks are asked for."""
     return [command.check for command in said if isinstance(command, StartTest)]
 
 
-def alarms(said: Iterable[Command]) -> list[str]:
+def alarms(said: Iterable[QuarantineCommand]) -> list[str]:
     return [command.alarm.text for command in said if isinstance(command, SendAlarm)]
 
 
-def notes(said: Iterable[Command]) -> list[str]:
+def notes(said: Iterable[QuarantineCommand]) -> list[str]:
     return [command.text for command in said if isinstance(command, Note)]
 
 
-SPOKEN: dict[str, Callable[[Iterable[Command]], list[Any]]] = {
+SPOKEN: dict[str, Callable[[Iterable[QuarantineCommand]], list[Any]]] = {
     "acts": acts,
     "tests": tests,
     "alarms": alarms,
@@ -248,7 +248,7 @@ SPOKEN: dict[str, Callable[[Iterable[Command]], list[Any]]] = {
 
 
 @pytest.fixture
-def of() -> Callable[[str, Iterable[Command]], list[Any]]:
+def of() -> Callable[[str, Iterable[QuarantineCommand]], list[Any]]:
     """What is said of one kind: acts, tests, alarms or notes."""
     return lambda kind, said: SPOKEN[kind](said)
 

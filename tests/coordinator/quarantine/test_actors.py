@@ -39,7 +39,7 @@ def test_a_transition_says_all(cordoned: Any) -> None:
 
 def test_a_failure_is_told_again_ever_more_rarely(cordoned: Any, of: Of) -> None:
     """After one second, two, four and so on up to five minutes, and only to the actor that has failed."""
-    cordoned.answer("a", Effect.DONE, "pager", all_told=False)
+    cordoned.answer("a", Effect.DONE, "pager", all_called=False)
     cordoned.answer("a", Effect.FAILED)
     waits = []
     for _ in range(12):
@@ -48,7 +48,7 @@ def test_a_failure_is_told_again_ever_more_rarely(cordoned: Any, of: Of) -> None
             assert cordoned.now < begun + 600
         assert said == [("a", CORDONED, ("k8s",))]
         waits.append(cordoned.now - begun)
-        cordoned.answer("a", Effect.FAILED, all_told=False)
+        cordoned.answer("a", Effect.FAILED, all_called=False)
     assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
 
 
@@ -107,7 +107,7 @@ def test_what_nobody_waits_for_changes_nothing(cordoned: Any, transition: str) -
 def test_after_a_restart_it_goes_on(cordoned: Any, of: Of) -> None:
     """All are told who may not have been, and then only those that have failed."""
     assert of("acts", cordoned.restart()) == [("a", CORDONED, ())]
-    cordoned.answer("a", Effect.DONE, "pager", all_told=False)
+    cordoned.answer("a", Effect.DONE, "pager", all_called=False)
     cordoned.answer("a", Effect.FAILED)
     assert of("acts", cordoned.restart()) == [("a", CORDONED, ("k8s",))]
     cordoned.answer("a", Effect.DONE)
@@ -161,7 +161,7 @@ def test_what_is_under_way_is_not_told_twice(cordoned: Any, of: Of) -> None:
 def put_off(cordoned: Any) -> Any:
     """One that has failed so often that it is tried again in five minutes."""
     for _ in range(10):
-        cordoned.answer("a", Effect.FAILED, all_told=False)
+        cordoned.answer("a", Effect.FAILED, all_called=False)
         cordoned.wait(300)
     cordoned.answer("a", Effect.FAILED)
     return cordoned
@@ -201,7 +201,7 @@ def test_a_node_that_was_uncordoned_is_away_no_more(cordoned: Any) -> None:
         cordoned.survey("a", Mark.OURS, actor)
     cordoned.release("a", untested=True)
     assert cordoned.reconciler.fleet_view().away == 1
-    cordoned.answer("a", Effect.DONE, all_told=False)
+    cordoned.answer("a", Effect.DONE, all_called=False)
     assert cordoned.reconciler.fleet_view().away == 1
     cordoned.answer("a", Effect.DONE, "slurm")
     assert cordoned.reconciler.fleet_view().away == 0

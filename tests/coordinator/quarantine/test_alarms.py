@@ -11,7 +11,7 @@ from muster.quarantine_settings import BudgetSettings, MassEventSettings, Return
 from muster.transition import Effect, Mark
 from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.quarantine import FleetState
-from muster_coordinator.model.quarantine_events import ActionEnded, Command, NodeErased, SendAlarm
+from muster_coordinator.model.quarantine_events import ActionEnded, NodeErased, QuarantineCommand, SendAlarm
 from muster_coordinator.quarantine.alarm_texts import MOST_CHARACTERS
 from muster_coordinator.quarantine.alarms import CALM_S, FAILING_S
 
@@ -20,11 +20,11 @@ Of = Callable[..., list[Any]]
 FULL = BudgetSettings(share="1%", domain_share="100%", per_minute=6000)
 
 
-def sent(said: Iterable[Command]) -> list[Alarm]:
+def sent(said: Iterable[QuarantineCommand]) -> list[Alarm]:
     return [command.alarm for command in said if isinstance(command, SendAlarm)]
 
 
-def gist(said: Iterable[Command]) -> list[tuple[str, str, bool]]:
+def gist(said: Iterable[QuarantineCommand]) -> list[tuple[str, str, bool]]:
     """Kind, subject, and whether it is over."""
     return [(alarm.kind, alarm.subject, alarm.is_over) for alarm in sent(said)]
 
@@ -84,7 +84,7 @@ def test_an_actor_that_fails_is_an_alarm_after_a_minute(cordoned: Any) -> None:
 
 def test_an_actor_that_works_now_and_then_is_one_alarm(cordoned: Any) -> None:
     """It fails and works in turn for an hour, for longer and for less than a minute: one begin, one end."""
-    said: list[Command] = []
+    said: list[QuarantineCommand] = []
     for _ in range(20):
         fail(cordoned, "a")
         said += cordoned.wait(FAILING_S + 70)
@@ -96,7 +96,7 @@ def test_an_actor_that_works_now_and_then_is_one_alarm(cordoned: Any) -> None:
 
 def test_failures_that_are_over_within_a_minute_are_no_alarm(cordoned: Any) -> None:
     """However many there are."""
-    said: list[Command] = []
+    said: list[QuarantineCommand] = []
     for _ in range(100):
         fail(cordoned, "a")
         said += cordoned.wait(FAILING_S - 1)

@@ -134,7 +134,7 @@ def test_a_node_is_away_until_all_actors_have_uncordoned_it(quarantine: Any) -> 
     told.release("a", untested=True)
     away = [told.reconciler.fleet_view().away]
     for actor, effect in (("pager", Effect.DONE), ("k8s", Effect.FAILED), ("k8s", Effect.DONE)):
-        told.answer("a", effect, actor, all_told=actor == "k8s")
+        told.answer("a", effect, actor, all_called=actor == "k8s")
         told.restart()
         away.append(told.reconciler.fleet_view().away)
     assert away == [1, 1, 1, 0]

@@ -130,7 +130,7 @@ def test_other_errors_of_the_driver_are_looked_at_twice():
     errors = [xid for xid in xids.catalogue().values() if xid.severity is Severity.ERROR]
     decided = {xid.code: decided_by("nvml.xid", evidence={"xid": xid.code}) for xid in errors}
     assert decided[119] == decided[120] == "gpu-needs-reset"
-    assert all(ROWS[name].takes_out for name in decided.values() if name)
+    assert all(ROWS[name].drains for name in decided.values() if name)
     assert None not in decided.values()
 
 
@@ -156,7 +156,7 @@ def test_xids_that_are_the_applications_name_their_row(xid):
 def test_what_never_takes_a_node_out(code, said, row):
     """A row says so, and why."""
     assert decided_by(code, **said) == row
-    assert not ROWS[row].takes_out
+    assert not ROWS[row].drains
 
 
 @pytest.mark.parametrize("check", ["collective", "training_ddp", "gemm"])

@@ -11,10 +11,16 @@ from muster.transition import Effect
 from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine import Wait
-from muster_coordinator.model.quarantine_events import Command, EvidenceChanged, NodeErased, NodeHeard, NodeLost
+from muster_coordinator.model.quarantine_events import (
+    EvidenceChanged,
+    NodeErased,
+    NodeHeard,
+    NodeLost,
+    QuarantineCommand,
+)
 from muster_coordinator.quarantine.backlogs import CATCH_UP_S
 
-Of = Callable[[str, Iterable[Command]], list[Any]]
+Of = Callable[[str, Iterable[QuarantineCommand]], list[Any]]
 ACCEPTING, IN_SERVICE, CORDONED, HELD = (
     ServiceState.ACCEPTING,
     ServiceState.IN_SERVICE,
@@ -42,10 +48,10 @@ def started(quarantine: Any) -> Callable[..., Any]:
     return build
 
 
-def arrive(told: Any, node: str, *findings: Any, is_complete: bool) -> list[Command]:
+def arrive(told: Any, node: str, *findings: Any, is_complete: bool) -> list[QuarantineCommand]:
     """A node's reports arrive; after them these findings stand."""
     event = EvidenceChanged(node=node, findings=findings, is_fit=not findings, is_complete=is_complete)
-    said: list[Command] = told.tell(event)
+    said: list[QuarantineCommand] = told.tell(event)
     return said
 
 

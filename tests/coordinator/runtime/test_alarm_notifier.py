@@ -183,8 +183,8 @@ async def test_an_alarm_that_all_took_is_delivered(pager, delivered):
 async def test_after_a_restart_only_the_others_are_told(notifier, pager, delivered):
     """And nothing is logged again. Without any other it is delivered."""
     with structlog.testing.capture_logs() as logged:
-        notifier.tell(BEGUN, ("pager",))
-        notifier.tell(OTHER, ("pager", "broken"))
+        notifier.enqueue(BEGUN, ("pager",))
+        notifier.enqueue(OTHER, ("pager", "broken"))
         await until(lambda: any(line["event"] == "alarm_not_taken" for line in logged))
     assert (pager.calls, delivered) == ([], [AlarmDelivered(alarm=OTHER)])
     assert "quarantine_alarm" not in {line["event"] for line in logged}

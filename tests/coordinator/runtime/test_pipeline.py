@@ -23,7 +23,7 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import Misconduct, StoryEntry
 from muster_coordinator.model.quarantine_events import SendAlarm
-from muster_coordinator.runtime.pipeline import BACKLOG, BACKLOG_BYTES, PRESSING, Outgoing, Pipeline, outgoing
+from muster_coordinator.runtime.pipeline import BACKLOG, BACKLOG_BYTES, PRESSING, OutgoingCommand, Pipeline, outgoing
 from muster_coordinator.store.database import WriteFailed
 from muster_coordinator.store.store import RunFilter, Store
 
@@ -90,7 +90,7 @@ async def test_nothing_is_said_before_it_is_stored(pipeline, tmp_path):
 
 async def test_a_failed_commit_ends_the_pipeline_and_nothing_is_said(pipeline, store):
     """What could not be stored is not acknowledged."""
-    said: list[Outgoing] = []
+    said: list[OutgoingCommand] = []
     broken = StoreRuns("n1", "s", 1, (run(1).model_copy(update={"duration_s": None}),))
     pipeline.submit([broken, ack(1)])
     with pytest.raises(Exception, match="NOT NULL"):
@@ -100,7 +100,7 @@ async def test_a_failed_commit_ends_the_pipeline_and_nothing_is_said(pipeline, s
 
 async def test_a_database_that_cannot_be_written_ends_the_pipeline_with_a_sentence(pipeline, tmp_path):
     """The disk is full, say: nothing is said, and what ends the daemon is an error for people."""
-    said: list[Outgoing] = []
+    said: list[OutgoingCommand] = []
     with contextlib.closing(sqlite3.connect(tmp_path / "muster.db")) as connection:
         connection.execute("DROP TABLE streams")
     pipeline.submit(store_and_ack(1))
@@ -111,7 +111,7 @@ async def test_a_database_that_cannot_be_written_ends_the_pipeline_with_a_senten
 
 async def test_what_needs_no_storing_goes_through_in_order(pipeline):
     """Commands without anything to store come out as they went in."""
-    said: list[Outgoing] = []
+    said: list[OutgoingCommand] = []
     commands = [order("a"), Announce("run", run(1)), ALARM, order("b")]
     async with running(pipeline, said.append):
         await asyncio.wait_for(pipeline.submit(commands).wait(), 20)
@@ -120,7 +120,7 @@ async def test_what_needs_no_storing_goes_through_in_order(pipeline):
 
 async def test_what_waits_is_committed_together(pipeline, store):
     """A thousand reports that wait cost one commit and one ack for each node."""
-    said: list[Outgoing] = []
+    said: list[OutgoingCommand] = []
     for seq in range(1, 501):
         pipeline.submit(store_and_ack(seq))
         pipeline.submit(store_and_ack(seq, "n2"))
@@ -184,7 +184,7 @@ async def test_the_store_is_asked_only_for_what_it_holds(pipeline, store):
 
 async def test_it_is_calm_until_much_waits_and_again_when_that_is_stored(pipeline):
     """Also while what came is being written; some commands more or less are nothing to wait for."""
-    said: list[Outgoing] = []
+    said: list[OutgoingCommand] = []
     pipeline.submit(store_and_ack(1))
     await pipeline.calm(within_s=0)
     pipeline.submit([ALARM] * PRESSING)

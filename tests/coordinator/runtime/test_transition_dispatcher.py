@@ -92,7 +92,7 @@ def outcomes(said, transition):
     return {it.actor: it.effect for it in said if isinstance(it, ActionEnded) and it.transition == transition}
 
 
-async def all_told(eventually, said, transition):
+async def all_called(eventually, said, transition):
     await eventually(lambda: any(isinstance(it, AllActorsCalled) and it.transition == transition for it in said))
 
 
@@ -100,7 +100,7 @@ async def test_every_actor_is_told_and_then_that_all_were(running, eventually):
     """AllActorsCalled is the last word on a transition; who has nothing to do with it is not mentioned."""
     telling, said = await running(one=Actor(), two=Actor(), stranger=Actor(answer=None))
     telling.act(act("t1"))
-    await all_told(eventually, said, "t1")
+    await all_called(eventually, said, "t1")
     assert outcomes(said, "t1") == {"one": Effect.DONE, "two": Effect.DONE}
     assert isinstance(said[-1], AllActorsCalled)
 
@@ -109,7 +109,7 @@ async def test_without_any_actor_all_are_told(running, eventually):
     """Otherwise a transition would be told again at each start, for ever."""
     telling, said = await running()
     telling.act(act("t1"))
-    await all_told(eventually, said, "t1")
+    await all_called(eventually, said, "t1")
     assert len(said) == 1
 
 
@@ -123,7 +123,7 @@ async def test_a_node_s_transitions_come_in_their_order_and_other_nodes_do_not_w
     await eventually(lambda: len(actor.asked) == 2)
     assert actor.asked == ["t1", "other"]
     actor.gate.set()
-    await all_told(eventually, said, "t2")
+    await all_called(eventually, said, "t2")
     assert actor.asked == ["t1", "other", "t2"]
     told = [it.transition for it in said if isinstance(it, ActionEnded) and it.node == "n1"]
     assert told == ["t1", "t2"]
@@ -142,7 +142,7 @@ async def test_plugins_are_told_when_there_is_time_for_it(running, eventually):
     await eventually(lambda: waiting)
     assert actor.asked == []
     calm.set()
-    await all_told(eventually, said, "t1")
+    await all_called(eventually, said, "t1")
     assert (actor.asked, waiting) == (["t1"], [dispatcher.PATIENCE_S])
 
 
@@ -153,10 +153,10 @@ async def test_what_waits_is_overtaken_by_the_next_transition(running, eventuall
     actor.gate.clear()
     for each in ("t1", "t2", "t3"):
         telling.act(act(each))
-    await all_told(eventually, said, "t2")
+    await all_called(eventually, said, "t2")
     assert outcomes(said, "t2") == {"one": Effect.LEFT}
     actor.gate.set()
-    await all_told(eventually, said, "t3")
+    await all_called(eventually, said, "t3")
     assert actor.asked == ["t1", "t3"]
 
 
@@ -198,7 +198,7 @@ async def test_what_a_broken_actor_says_has_failed(running, eventually, answer, 
     """Whatever it does, the transition has failed there, with a reason, and the others are told."""
     telling, said = await running(broken=Actor(answer), good=Actor())
     telling.act(act("t1"))
-    await all_told(eventually, said, "t1")
+    await all_called(eventually, said, "t1")
     assert outcomes(said, "t1") == {"broken": Effect.FAILED, "good": Effect.DONE}
     assert next(it.detail for it in said if it.actor == "broken").startswith(detail)
 
@@ -208,7 +208,7 @@ async def test_the_other_side_s_wish_to_wait_is_passed_on(running, eventually):
     busy = ActionOutcome(effect=Effect.FAILED, detail="429", retry_after_s=30.0)
     telling, said = await running(one=Actor(busy))
     telling.act(act("t1"))
-    await all_told(eventually, said, "t1")
+    await all_called(eventually, said, "t1")
     assert said[0].retry_after_s == 30.0
 
 
@@ -224,7 +224,7 @@ async def test_an_actor_that_hangs_delays_only_itself(running, eventually):
     await eventually(lambda: len(good.asked) == len(nodes))
     assert len(hanging.asked) <= AT_ONCE
     await asyncio.sleep(dispatcher.TIMEOUT_S)
-    await all_told(eventually, said, "t-n0")
+    await all_called(eventually, said, "t-n0")
     assert outcomes(said, "t-n0") == {"hanging": Effect.FAILED, "good": Effect.DONE}
     assert f"no answer within {dispatcher.TIMEOUT_S:g} s" in next(it.detail for it in said if it.actor == "hanging")
 
@@ -238,7 +238,7 @@ async def test_a_scheduler_is_not_flooded(running, eventually):
         telling.act(act(f"t{number}", f"n{number}"))
     await eventually(lambda: len(actor.asked) == AT_ONCE)
     actor.gate.set()
-    await all_told(eventually, said, f"t{AT_ONCE}")
+    await all_called(eventually, said, f"t{AT_ONCE}")
     assert actor.most == AT_ONCE
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, Declined, Finished, Progress, Ready
-from muster_coordinator.model.events import Command, SendCommand
+from muster_coordinator.model.events import FleetCommand, SendCommand
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import GroupState
 from muster_coordinator.sweeps.formation import GroupTask
@@ -68,7 +68,7 @@ def group(state: GroupState = GroupState.FORMING, members: tuple[str, ...] = ("1
     return made
 
 
-def sent(commands: list[Command]) -> list[tuple[str, str]]:
+def sent(commands: list[FleetCommand]) -> list[tuple[str, str]]:
     """Node and kind of every order."""
     return [(command.node, command.command.kind) for command in commands if isinstance(command, SendCommand)]
 

@@ -7,7 +7,7 @@ from typing import Any
 from muster.model import Finding, RankResult, Severity, Verdict
 from muster.wire.messages import Accepted, AnyGroupReply, Declined, Finished, Ready
 from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.events import Command, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.model.events import FleetCommand, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.formation import GroupTask
@@ -63,11 +63,11 @@ class Play:
         self._note(self.sweep.handle(Ticked(), self.now))
         self.form()
 
-    def form(self) -> list[Command]:
+    def form(self) -> list[FleetCommand]:
         self.occupancy.new_turn()
         return self._note(self.sweep.form(self.now))
 
-    def _note(self, commands: list[Command]) -> list[Command]:
+    def _note(self, commands: list[FleetCommand]) -> list[FleetCommand]:
         self.saved += [command.record for command in commands if isinstance(command, SaveSweep)]
         self.groups |= {command.record.id: command.record for command in commands if isinstance(command, SaveGroup)}
         return commands

@@ -8,7 +8,7 @@ from muster.model import Inventory
 from muster.wire.messages import InventoryReport, Join
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
-    Command,
+    FleetCommand,
     InventorySeen,
     LogNotBegun,
     SaveNode,
@@ -41,14 +41,14 @@ def fleet(saved: StoredFleet = NOTHING, **sweeps) -> Fleet:
     return made
 
 
-def join(made: Fleet, *names: str) -> list[Command]:
+def join(made: Fleet, *names: str) -> list[FleetCommand]:
     reports = [
         InventoryReport(id="m", sent_at=1.0, node=name, inventory=Inventory(), checks=(CHECK,)) for name in names
     ]
     return [command for report in reports for command in made.handle(InventorySeen(report), NOON)]
 
 
-def invited(commands: list[Command]) -> list[str]:
+def invited(commands: list[FleetCommand]) -> list[str]:
     return sorted(it.node for it in commands if isinstance(it, SendCommand) and isinstance(it.command, Join))
 
 

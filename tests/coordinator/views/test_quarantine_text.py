@@ -296,7 +296,7 @@ def test_failures_are_seen_with_what_comes_next():
 
 
 LEFT = ActorOutcome(effect=Effect.LEFT, detail="Slurm has no node n1", at=AT, tries=1)
-TOLD = ActorOutcome(effect=Effect.DONE, detail="chat: told", at=AT, tries=1, only_tells=True)
+TOLD = ActorOutcome(effect=Effect.DONE, detail="chat: notified", at=AT, tries=1, only_tells=True)
 DONE = ActorOutcome(effect=Effect.DONE, detail="cordoned", at=AT, tries=1)
 
 

@@ -80,10 +80,10 @@ async def test_a_listener_that_is_too_slow_is_cut_off():
     stream, cut = Stream(1), []
     with stream.listen(None, lambda: cut.append("slow")) as slow:
         for _ in range(REMEMBERED):
-            stream.tell(Announce("run", RUN))
+            stream.publish(Announce("run", RUN))
         assert cut == []
         with stream.listen(f"1-{REMEMBERED - 5}", never) as other:
-            stream.tell(Announce("run", RUN))
+            stream.publish(Announce("run", RUN))
             assert (cut, stream.listeners) == (["slow"], 1)
             assert ids((await rest(other))[0]) == [f"1-{REMEMBERED - 4 + n}" for n in range(6)]
         assert await rest(slow) == (b"", True)
@@ -95,11 +95,11 @@ async def test_the_log_of_events_is_bounded_in_bytes(monkeypatch):
     stream = Stream(1)
     with stream.listen(None, lambda: None) as listener:
         for number in range(100):
-            stream.tell(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
+            stream.publish(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
         with stream.listen("1-95", never) as other:
             assert len((await rest(other))[0]) < 10_000
         assert await rest(listener) == (b"", True)
-        stream.tell(Announce("run", RUN.model_copy(update={"id": "x" * 20_000})))
+        stream.publish(Announce("run", RUN.model_copy(update={"id": "x" * 20_000})))
         with stream.listen("1-100", never) as other:
             assert ids((await rest(other))[0]) == ["1-101"]
 
@@ -112,7 +112,7 @@ async def test_listeners_share_one_log():
             listening.enter_context(stream.listen(None, never))
         tracemalloc.start()
         for number in range(1_000):
-            stream.tell(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
+            stream.publish(Announce("run", RUN.model_copy(update={"id": f"{number}" + "x" * 999})))
         used, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert used < 2_000_000
@@ -131,17 +131,17 @@ async def test_without_listeners_events_are_not_kept():
     """Except for a minute after the last listener has left, because it may come back."""
     now = 0.0
     stream = Stream(1, lambda: now)
-    stream.tell(Announce("run", RUN))
+    stream.publish(Announce("run", RUN))
     with stream.listen("1-0", never) as listener:
         assert await rest(listener) == (b"", False)
-    stream.tell(Announce("run", RUN))
+    stream.publish(Announce("run", RUN))
     with stream.listen("1-1", never) as listener:
         assert ids((await rest(listener))[0]) == ["1-2"]
     now = CATCH_UP_S
-    stream.tell(Announce("run", RUN))
+    stream.publish(Announce("run", RUN))
     with stream.listen("1-1", never) as listener:
         assert await rest(listener) == (b"", False)
-        stream.tell(Announce("run", RUN))
+        stream.publish(Announce("run", RUN))
         assert ids((await rest(listener))[0]) == ["1-4"]
 
 
@@ -150,10 +150,10 @@ async def test_waiting_events_are_sent_together():
     stream = Stream(1)
     with stream.listen(None, never) as listener:
         for _ in range(10):
-            stream.tell(Announce("run", RUN))
+            stream.publish(Announce("run", RUN))
         assert len(ids(await listener.take())) == 10
         for _ in range(3):
-            stream.tell(Announce("run", RUN.model_copy(update={"id": "x" * CHUNK_BYTES})))
+            stream.publish(Announce("run", RUN.model_copy(update={"id": "x" * CHUNK_BYTES})))
         assert len(ids(await listener.take())) == 1
 
 
@@ -161,7 +161,7 @@ async def test_the_end_comes_after_the_last_event():
     """A closed stream lets its listeners read the rest."""
     stream = Stream(1)
     with stream.listen(None, never) as listener:
-        stream.tell(Announce("run", RUN))
+        stream.publish(Announce("run", RUN))
         stream.close()
         frames, is_over = await rest(listener)
         assert (ids(frames), is_over) == (["1-1"], True)
@@ -172,6 +172,6 @@ async def test_an_unknown_last_event_id_is_ignored(last_id):
     """If it is from another coordinator, from the future or invented, the listener gets new events only."""
     stream = Stream(2)
     with stream.listen(None, never):
-        stream.tell(Announce("run", RUN))
+        stream.publish(Announce("run", RUN))
         with stream.listen(last_id, never) as listener:
             assert await rest(listener) == (b"", False)

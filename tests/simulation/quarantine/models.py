@@ -8,7 +8,13 @@ from muster.model import Health
 from muster.transition import Effect, Mark, SchedulerNode, Transition
 from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
-from muster_coordinator.model.quarantine_events import Command, EraseNode, SaveFleetState, SaveRecord, SaveTransition
+from muster_coordinator.model.quarantine_events import (
+    EraseNode,
+    QuarantineCommand,
+    SaveFleetState,
+    SaveRecord,
+    SaveTransition,
+)
 from muster_coordinator.model.transitions import TransitionRecord
 
 OWN_CHECKS = ("gemm", "kernel_log", "nvml")
@@ -56,7 +62,7 @@ class Store:
     transitions: dict[str, TransitionRecord] = field(default_factory=dict)
     fleet: FleetState = FleetState()  # noqa: RUF009 (it is frozen)
 
-    def write(self, commands: Iterable[Command]) -> None:
+    def write(self, commands: Iterable[QuarantineCommand]) -> None:
         for command in commands:
             match command:
                 case SaveRecord(record=record):

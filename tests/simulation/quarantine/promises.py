@@ -9,7 +9,7 @@ from tests.simulation.quarantine.models import Entry
 from muster.model import ServiceState
 from muster.transition import Mark, Transition
 from muster_coordinator.evidence.standing_findings import standing_findings_of
-from muster_coordinator.model.quarantine_events import Command, DispatchTransition, SaveTransition
+from muster_coordinator.model.quarantine_events import DispatchTransition, QuarantineCommand, SaveTransition
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.quarantine.budget import Limits
 
@@ -34,7 +34,7 @@ class Promises:
         self._known: set[str] = set()
         self._taken_out: dict[str, float] = {}
 
-    def check(self, said: Iterable[Command]) -> None:
+    def check(self, said: Iterable[QuarantineCommand]) -> None:
         for command in said:
             if isinstance(command, DispatchTransition):
                 self._check_is_in_mode(command.record.transition)
@@ -52,7 +52,7 @@ class Promises:
             self._check_budget(taken_out)
             self._check_rate(taken_out)
 
-    def forget(self, unstored: Iterable[Command]) -> None:
+    def forget(self, unstored: Iterable[QuarantineCommand]) -> None:
         """What was decided and neither stored nor said has never been."""
         for command in unstored:
             if isinstance(command, SaveTransition):

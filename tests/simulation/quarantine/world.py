@@ -22,15 +22,15 @@ from muster_coordinator.model.policy_row import Row
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
     AllActorsCalled,
-    Command,
     DispatchTransition,
-    Event,
     EvidenceChanged,
     NodeDescribed,
     NodeHeard,
     NodeLost,
     NodeNotListed,
     NodeSurveyed,
+    QuarantineCommand,
+    QuarantineEvent,
     Restored,
     StartTest,
     TestEnded,
@@ -64,10 +64,10 @@ class World:
         self.store = Store()
         self.runs = 0
         self._epoch = 0
-        self._waiting: list[Command] = []
+        self._waiting: list[QuarantineCommand] = []
         self.acts: defaultdict[str, deque[DispatchTransition]] = defaultdict(deque)
         self.tests: list[StartTest] = []
-        self.stale: list[Event] = []
+        self.stale: list[QuarantineEvent] = []
         self.promises = Promises(self)
         self.start(settings)
 
@@ -122,7 +122,7 @@ class World:
         for lost in (self._waiting, self.acts, self.tests, self.stale):
             lost.clear()
 
-    def tell(self, event: Event) -> list[Command]:
+    def tell(self, event: QuarantineEvent) -> list[QuarantineCommand]:
         """Lets the machine decide; what it wants done waits to be stored."""
         said = self.reconciler.handle(event, self.now)
         self._waiting += said
@@ -216,7 +216,7 @@ class World:
     def survey(self, node: str, *, late: bool = False) -> None:
         """Tells how the scheduler has a node, or will tell so when that may be true no more."""
         entry = self.entries[node]
-        seen: Event = NodeNotListed(actor="scheduler", node=node)
+        seen: QuarantineEvent = NodeNotListed(actor="scheduler", node=node)
         if entry.listed:
             seen = NodeSurveyed(actor="scheduler", node=entry.seen(node))
         if late:

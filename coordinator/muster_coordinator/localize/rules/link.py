@@ -52,10 +52,10 @@ class LinkFaults:
         return {
             node: self._culprit(node, [run for run in runs if self._isolated.keys().isdisjoint(run.others(node))])
             for node, runs in self._isolated.items()
-            if node not in self.alike and self._is_told_from_its_link(node)
+            if node not in self.alike and self._is_distinct_from_its_link(node)
         }
 
-    def _is_told_from_its_link(self, node: str) -> bool:
+    def _is_distinct_from_its_link(self, node: str) -> bool:
         nodes = self.clearance.nodes
         ran_alone = nodes.evidence.histories[node].times_alone or not nodes.abilities.alone
         return bool(ran_alone or nodes.slow_rails(node))

@@ -73,7 +73,7 @@ def _never_found(row: Row, reach: frozenset[KnownFinding]) -> list[str]:
 
 def _never_proven(row: Row, reach: frozenset[KnownFinding]) -> list[str]:
     is_found_once = row.proof is Proof.ONCE and row.repeats == 1
-    if is_found_once or not row.takes_out or any(each.code != LOST for each in reach):
+    if is_found_once or not row.drains or any(each.code != LOST for each in reach):
         return []
     return [
         f"can never drain a node, because no run can find {LOST} again: set proof = 'ONCE' and leave repeats and "

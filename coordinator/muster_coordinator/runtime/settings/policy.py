@@ -36,7 +36,7 @@ def policy_of(settings: Settings, checks: Mapping[str, AnyCheck] | None) -> Poli
 def takes_nothing_out(policy: Policy, checks: Mapping[str, AnyCheck] | None) -> bool:
     """Whether no row could ever drain a node, if the findings are known."""
     never = shadowed(policy, checks)
-    return not any(row.takes_out and row.name not in never for row in policy.rows)
+    return not any(row.drains and row.name not in never for row in policy.rows)
 
 
 def shadowed(policy: Policy, checks: Mapping[str, AnyCheck] | None) -> Mapping[str, str]:

@@ -76,8 +76,8 @@ def _own(place: MemberRecord) -> Iterator[str]:
     if place.verdict is not None:
         yield f"{place.node} reported {place.verdict}"
     measured = dict.fromkeys(name for rank in place.measured for name in rank)
-    if told := [f"{name} {span}" for name in measured if (span := _span(place, name))]:
-        yield f"{place.node} measured {', '.join(told)}"
+    if ranges := [f"{name} {span}" for name in measured if (span := _span(place, name))]:
+        yield f"{place.node} measured {', '.join(ranges)}"
     findings: dict[str, int] = {}
     for finding in place.findings:
         words = f"{place.node} found {finding.code}: {in_one_line(finding.summary)}"

@@ -57,13 +57,14 @@ def _conclusion(case: CaseFile, standing: SweepStanding) -> str:
         case SweepStanding.CLEARED:
             return f"{case.node} is cleared{_proof(case)}"
         case SweepStanding.BEHIND:
-            return f"nothing can be said about {case.node} itself"
+            return f"{case.node} itself is inconclusive"
         case SweepStanding.INCONCLUSIVE:
-            why = next((note for note in case.notes if note.startswith(f"{case.node}: ")), case.node)
-            return f"nothing could be settled about {why}"
+            about = f"{case.node}: "
+            why = next((note.removeprefix(about) for note in case.notes if note.startswith(about)), None)
+            return f"{case.node} is inconclusive{f': {why}' if why else ''}"
         case SweepStanding.OPEN:
-            suspect = " and it is suspected" if case.node in case.record.suspects else ""
-            return f"nothing is settled about {case.node} yet{suspect}"
+            suspect = ", and is a suspect" if case.node in case.record.suspects else ""
+            return f"{case.node} is neither convicted nor cleared yet{suspect}"
 
 
 def _proof(case: CaseFile) -> str:

@@ -10,7 +10,7 @@ from muster_coordinator.views.sweeps.matrix.picture import matrix_picture
 from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
 from muster_coordinator.views.sweeps.rank_table import rank_table
 
-Places = Mapping[str, Topology]
+Positions = Mapping[str, Topology]
 
 
 class ExportFormat(StrEnum):
@@ -28,7 +28,7 @@ class ExportForm:
 
     content_type: str
     suffix: str
-    made: Callable[[SweepRecord, Places], str]
+    made: Callable[[SweepRecord, Positions], str]
 
 
 FORMS: Mapping[ExportFormat, ExportForm] = {

@@ -13,7 +13,7 @@ _DIRECTIONS = {"send": " when it sends", "receive": " when it receives"}
 
 
 def names(nodes: Iterable[str], separator: str = ", ") -> str:
-    """The names in order. Of many, the last ones are only counted."""
+    """Lists MOST_NAMES names in order, and counts the rest."""
     every = tuple(nodes)
     if len(every) <= MOST_NAMES + 1:  # a count of one name would not be shorter than the name
         return separator.join(every)

@@ -34,8 +34,8 @@ def round_line(stage: RoundRecord) -> str:
     """The number of groups of a round by phase."""
     counts = Counter(map(_phase, stage.groups))
     counts["waiting"] = stage.waiting
-    told = ", ".join(f"{counts[phase]} {phase}" for phase in _IN_ORDER if counts[phase])
-    return f"round {stage.number}: {count(len(stage.groups) + stage.waiting, 'group')}: {told}"
+    phases = ", ".join(f"{counts[phase]} {phase}" for phase in _IN_ORDER if counts[phase])
+    return f"round {stage.number}: {count(len(stage.groups) + stage.waiting, 'group')}: {phases}"
 
 
 def _phase(group: GroupRecord) -> str:

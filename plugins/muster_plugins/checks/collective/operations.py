@@ -16,7 +16,7 @@ from muster_plugins.checks.collective.peers import Peers
 if TYPE_CHECKING:
     import torch
 
-Name = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
+OperationName = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
 """The names that nccl-tests uses: its programs have these names plus `_perf`."""
 
 _PERIOD = 4093
@@ -250,7 +250,7 @@ def _straight(_world_size: int) -> float:
     return 1.0
 
 
-OPERATIONS: dict[Name, Operation] = {
+OPERATIONS: dict[OperationName, Operation] = {
     "all_reduce": Operation(_all_reduce, _there_and_back, buffers=1, split=False, redop="sum"),
     "all_gather": Operation(_all_gather, _around_a_ring, buffers=2, split=True),
     "reduce_scatter": Operation(_reduce_scatter, _around_a_ring, buffers=2, split=True, redop="sum"),

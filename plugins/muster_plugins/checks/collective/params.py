@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from muster import Params
 from muster_plugins.checks.collective.message_sizes import MessageSize, series
-from muster_plugins.checks.collective.operations import Name
+from muster_plugins.checks.collective.operations import OperationName
 from muster_plugins.shared.nccl.environment import ProfileName
 from muster_plugins.shared.nccl.transport import PATTERN
 
@@ -17,7 +17,7 @@ from muster_plugins.shared.nccl.transport import PATTERN
 class CollectiveParams(Params):
     """Parameters that are not set get a default that suits the backend."""
 
-    collective: Name = Field("all_reduce", description="The collective, by its name in nccl-tests")
+    collective: OperationName = Field("all_reduce", description="The collective, by its name in nccl-tests")
     size_bytes: MessageSize | None = Field(
         None, description="One message size, for example 64M; 1 GiB with NCCL, 16 MiB with gloo"
     )

@@ -56,7 +56,7 @@ class Counters(NamedTuple):
     resent: int
 
 
-Reading = Mapping[str, Counters | None]
+ConnectionCounters = Mapping[str, Counters | None]
 
 
 class Resent(NamedTuple):
@@ -66,7 +66,7 @@ class Resent(NamedTuple):
     facts: Json
 
 
-def look() -> Reading:
+def look() -> ConnectionCounters:
     """The counters of each TCP connection of this process to another host, by the kernel's name of the socket.
 
     Connections within this host do not count: no link carries them, and a busy host itself drops their packets. The
@@ -102,7 +102,7 @@ def _counters(info: bytes) -> Counters | None:
     return Counters(sent, resent)
 
 
-def sent_again(before: Reading, group: RankGroup, transports: Container[Transport]) -> Resent:
+def sent_again(before: ConnectionCounters, group: RankGroup, transports: Container[Transport]) -> Resent:
     """Retransmissions of the ranks of this node since the reading `before`; the first rank of the node reports them.
 
     `transports` are those of NCCL in the whole group. Only NCCL's sockets use the kernel's TCP; gloo always does.
@@ -114,7 +114,7 @@ def sent_again(before: Reading, group: RankGroup, transports: Container[Transpor
     return again._replace(facts=again.facts | {"over_tcp": True})
 
 
-def segments_between(before: Reading, after: Reading) -> Segments | None:
+def segments_between(before: ConnectionCounters, after: ConnectionCounters) -> Segments | None:
     """The segments that were sent between two readings; None if the kernel does not count them.
 
     Connections that were closed in between do not count.

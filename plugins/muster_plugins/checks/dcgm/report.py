@@ -78,9 +78,9 @@ class _Test(Data):
 
     def outcomes(self) -> "list[DcgmOutcome]":
         """The results, plus the summary if it says more than they do."""
-        told = {problem for result in self.results for problem in result.warnings}
+        reported = {problem for result in self.results for problem in result.warnings}
         results = list(self.results)
-        if self.test_summary and not (results and told.issuperset(self.test_summary.warnings)):
+        if self.test_summary and not (results and reported.issuperset(self.test_summary.warnings)):
             results.append(self.test_summary)
         return [result.outcome(self.name) for result in results]
 

@@ -78,7 +78,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
         *_over_time(reading, references),
         *_counted(reading, references),
         *_software(reading),
-        *_not_told(reading),
+        *_not_reported(reading),
     ]
 
 
@@ -174,7 +174,7 @@ def _software(reading: FabricReading) -> list[Finding]:
     return findings + _finding("no_gpu_direct", severity, [way.detail])
 
 
-def _not_told(reading: FabricReading) -> list[Finding]:
+def _not_reported(reading: FabricReading) -> list[Finding]:
     """Findings about what was not read, and why. Unknown is never healthy."""
     unreadable = [f"{port.name} {name} ({why})" for port in reading.ports for name, why in port.unreadable.items()]
     stopped = [f"{port.name} {name}" for port in reading.ports for name in port.saturated]

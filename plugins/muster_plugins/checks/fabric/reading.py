@@ -10,15 +10,15 @@ from muster_plugins.checks.fabric.counters import COUNTERS, metric_of
 from muster_plugins.checks.fabric.history import PortReading
 from muster_plugins.checks.fabric.software import GpuDirect
 
-Fabric = Literal["ib", "roce", "gib"]
+FabricKind = Literal["ib", "roce", "gib"]
 
-_LINK_LAYERS: dict[Fabric | None, str] = {"ib": "InfiniBand", "roce": "Ethernet", "gib": "Ethernet"}
+_LINK_LAYERS: dict[FabricKind | None, str] = {"ib": "InfiniBand", "roce": "Ethernet", "gib": "Ethernet"}
 
 
 class Expectation(Section):
     """The settings that say which ports must exist."""
 
-    expect: Fabric | None = Field(None, description="ib, roce or gib: the node's fabric; unset: any or none")
+    expect: FabricKind | None = Field(None, description="ib, roce or gib: the node's fabric; unset: any or none")
     ports: int | None = Field(
         None, ge=0, le=1024, description="Ports that must be active; unset: every port that has been active"
     )

@@ -32,7 +32,7 @@ from muster.model import Json, Metric
 from muster.nouns import count
 from muster_plugins.checks.gemm import corruption
 from muster_plugins.checks.gemm.formats import Dtype, why_not
-from muster_plugins.checks.gemm.product import EDGES, GemmJob, Outcome, Shape, multiply
+from muster_plugins.checks.gemm.product import EDGES, GemmJob, GemmOutcome, Shape, multiply
 from muster_plugins.shared.metric_judgement import hidden_devices, judge_each_device, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Choice, facts, places, software
 from muster_plugins.shared.torch_failures import (
@@ -232,7 +232,7 @@ def _times(shape: Shape) -> str:
     return "x".join(map(str, shape))
 
 
-def _metrics(job: GemmJob, outcomes: list[Outcome | Failure]) -> dict[str, Metric]:
+def _metrics(job: GemmJob, outcomes: list[GemmOutcome | Failure]) -> dict[str, Metric]:
     """One number for each device; TFLOP/s counts a multiplication with its addition as two operations."""
     tera = 2 * math.prod(job.shape) / 1e12
     each = partial(each_number, outcomes)

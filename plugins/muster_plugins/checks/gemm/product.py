@@ -51,7 +51,7 @@ class GemmJob(NamedTuple):
     iterations: int
 
 
-class Outcome(NamedTuple):
+class GemmOutcome(NamedTuple):
     """Seconds of each timed product, and the number of bad products by kind.
 
     `changed` products differ in bits from the first, `not_finite` products hold an infinity or NaN, and `wrong` of the
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
     fingerprint: str
 
 
-def multiply(place: Place, job: GemmJob) -> Outcome:
+def multiply(place: Place, job: GemmJob) -> GemmOutcome:
     """Runs the job on the device. NotEnoughMemoryError says which size would fit."""
     import torch  # noqa: PLC0415  only child processes may load torch
 
@@ -78,7 +78,7 @@ def multiply(place: Place, job: GemmJob) -> Outcome:
     generator = torch.Generator(place.torch_name).manual_seed(job.seed)
     seconds, product_check = _timed(place, job, generator)
     proofs = max(1, job.iterations // 10)  # A device that is always wrong shows it in a few products.
-    return Outcome(
+    return GemmOutcome(
         seconds=seconds,
         changed=int(product_check.changed.item()),
         not_finite=int(product_check.not_finite.item()),

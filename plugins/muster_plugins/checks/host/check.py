@@ -24,7 +24,7 @@ from muster import (
 from muster.model import Json, Metric
 from muster_plugins.checks.host import clock, file_systems, kernel, memory, processes
 from muster_plugins.checks.host import services as host_services
-from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
+from muster_plugins.checks.host.look import CannotDetermine, HostLook, NotApplicable
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.real_node import must_be_real
@@ -118,7 +118,7 @@ def muster_checks(config: Config) -> list[Check[NoParams]]:
     ]
 
 
-def looks(settings: HostSettings) -> dict[str, Look]:
+def looks(settings: HostSettings) -> dict[str, HostLook]:
     """All looks by name."""
     proc, sysfs = settings.proc, settings.sys
     return {
@@ -136,7 +136,7 @@ def looks(settings: HostSettings) -> dict[str, Look]:
     }
 
 
-def measure(looks: Mapping[str, Look], params: NoParams, context: Context) -> Measurement:
+def measure(looks: Mapping[str, HostLook], params: NoParams, context: Context) -> Measurement:
     """The results of all looks together. If a look finds nothing to examine, the facts say why."""
     must_be_real(context)
     metrics: dict[str, Metric] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 from muster import Context, Measurement
 from muster_plugins.shared import pci
 
-Look = Callable[[Context], Measurement]
+HostLook = Callable[[Context], Measurement]
 
 _LONGEST_BYTES = 1 << 20
 

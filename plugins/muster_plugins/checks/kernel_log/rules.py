@@ -20,7 +20,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace("<address>", f"(?P<address>{_ADDRESS})"), re.DOTALL)
 
 
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+CompiledPattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 """A regular expression in which `<address>` stands for a PCI address."""
 
 
@@ -35,7 +35,7 @@ class EventRule(Data):
     """One row: the event in lines that match `pattern`."""
 
     code: str
-    pattern: Pattern
+    pattern: CompiledPattern
     summary: str
     severity: Severity
     action: Action = Action.NONE
@@ -47,7 +47,7 @@ class EventRule(Data):
 class EndRule(Data):
     """One row: lines that match `pattern` end events of these `codes` that ask for `action`."""
 
-    pattern: Pattern
+    pattern: CompiledPattern
     codes: tuple[str, ...]
     action: Action
     source: str = Field(min_length=1)

@@ -30,7 +30,7 @@ from muster import (
 from muster.nouns import count
 from muster_plugins.checks.memory import pairs
 from muster_plugins.checks.memory.bandwidth import BandwidthJob, cpus_next_to
-from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, Part
+from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, MemoryPart
 from muster_plugins.checks.memory.pattern import Pattern, PatternJob
 from muster_plugins.shared import pci
 from muster_plugins.shared.metric_judgement import (
@@ -66,7 +66,7 @@ class MemorySettings(Section):
 class MemoryParams(Params):
     """Parameters that are not set get a default that suits the backend."""
 
-    parts: tuple[Part, ...] = Field(
+    parts: tuple[MemoryPart, ...] = Field(
         ("bandwidth", "pattern", "transfers", "pairs"),
         min_length=1,
         description="Parts to measure; host, the bandwidth of the host's own memory, only on request",

@@ -16,7 +16,7 @@ from muster_plugins.shared.torch_failures import Failure, attempt_each, each_num
 if TYPE_CHECKING:
     import torch
 
-Part = Literal["bandwidth", "pattern", "transfers", "pairs", "host"]
+MemoryPart = Literal["bandwidth", "pattern", "transfers", "pairs", "host"]
 
 
 class MeasuredNode(NamedTuple):
@@ -98,7 +98,7 @@ def _host(node: MeasuredNode) -> Measured:
     return Measured({"host_copy_gbps": copy, "host_triad_gbps": triad}, failure_facts([CPU], results), {})
 
 
-PARTS: dict[Part, Callable[[MeasuredNode], Measured]] = {
+PARTS: dict[MemoryPart, Callable[[MeasuredNode], Measured]] = {
     "bandwidth": _bandwidth,
     "pattern": _pattern,
     "transfers": _transfers,

@@ -67,14 +67,14 @@ class DeviceQueries:
     def fields(self, ids: Mapping[str, str]) -> dict[str, float]:
         """By name, the values of NVML's fields, in one call for all of them."""
         try:
-            told = self._nvml.nvmlDeviceGetFieldValues(
+            answers = self._nvml.nvmlDeviceGetFieldValues(
                 self._handle, [getattr(self._nvml, field) for field in ids.values()]
             )
         except self._nvml.NVMLError as error:
             for name in ids:
                 self._note(name, error)
             return {}
-        return self.numbers({name: _value_of(field) for name, field in zip(ids, told, strict=True)})
+        return self.numbers({name: _value_of(field) for name, field in zip(ids, answers, strict=True)})
 
     def _note(self, name: str, error: Any) -> None:
         if is_one_of(self._nvml, error, (*SESSION_IS_OVER, "NVML_ERROR_GPU_IS_LOST")):

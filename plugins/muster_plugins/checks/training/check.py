@@ -27,7 +27,7 @@ from muster.nouns import count
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
-from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, TaskParams, TrainingSettings, planned
+from muster_plugins.checks.training.task import SETTINGS_NAME, TaskParams, TrainingPlan, TrainingSettings, planned
 from muster_plugins.shared.metric_judgement import (
     NOT_ASKED,
     device_index,
@@ -182,14 +182,14 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
     return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
 
 
-def _metrics(plan: Plan, trained: Sequence["Trained | TrainingProblem"]) -> dict[str, Metric]:
+def _metrics(plan: TrainingPlan, trained: Sequence["Trained | TrainingProblem"]) -> dict[str, Metric]:
     """Metrics in device order, with None for a device that could not train."""
     figures = [{} if isinstance(result, TrainingProblem) else _figures(plan, result) for result in trained]
     names = next((list(each) for each in figures if each), [])
     return {name: [each.get(name) for each in figures] for name in names}
 
 
-def _figures(plan: Plan, trained: "Trained") -> Figures:
+def _figures(plan: TrainingPlan, trained: "Trained") -> Figures:
     return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
 
 

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from muster_plugins.checks.training.files import read_images
-from muster_plugins.checks.training.models import Shape, build, sample_shape
+from muster_plugins.checks.training.models import SampleShape, build, sample_shape
 from muster_plugins.checks.training.problems import TrainingProblem
-from muster_plugins.checks.training.task import SETTINGS_NAME, Plan
+from muster_plugins.checks.training.task import SETTINGS_NAME, TrainingPlan
 from muster_plugins.shared.torch_failures import ran_out_of_memory
 
 BATCHES = 8
@@ -31,7 +31,7 @@ _NOISE = 0.5
 class Task(NamedTuple):
     """The initial network and batches of every device, on the host; `checksum` tells two tasks apart."""
 
-    plan: Plan
+    plan: TrainingPlan
     network: nn.Module
     samples: torch.Tensor
     labels: torch.Tensor
@@ -44,7 +44,7 @@ class Task(NamedTuple):
         return [(samples[start : start + size], labels[start : start + size]) for start in range(0, len(labels), size)]
 
 
-def prepared(plan: Plan, data_dir: Path | None) -> Task:
+def prepared(plan: TrainingPlan, data_dir: Path | None) -> Task:
     """The task of a plan, the same on every node with the same data. Raises TrainingProblem if that fails."""
     try:
         return _prepared(plan, data_dir)
@@ -56,7 +56,7 @@ def prepared(plan: Plan, data_dir: Path | None) -> Task:
     )
 
 
-def _prepared(plan: Plan, data_dir: Path | None) -> Task:
+def _prepared(plan: TrainingPlan, data_dir: Path | None) -> Task:
     torch.manual_seed(plan.seed)
     shape = sample_shape(plan.model, plan.backend)
     if plan.data == "synthetic":
@@ -75,7 +75,7 @@ def checksum(tensors: Iterable[torch.Tensor]) -> str:
     return digest.hexdigest()[:12]
 
 
-def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, int]:
+def _synthetic(shape: SampleShape, plan: TrainingPlan) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Samples around one centre per class, in the shape that the network reads."""
     count = BATCHES * plan.batch_size
     labels = torch.randint(_CLASSES, (count,))
@@ -83,7 +83,7 @@ def _synthetic(shape: Shape, plan: Plan) -> tuple[torch.Tensor, torch.Tensor, in
     return samples, labels, _CLASSES
 
 
-def _from_files(plan: Plan, data_dir: Path | None) -> tuple[torch.Tensor, torch.Tensor, int]:
+def _from_files(plan: TrainingPlan, data_dir: Path | None) -> tuple[torch.Tensor, torch.Tensor, int]:
     """Images with mean 0 and deviation 1, in three channels; gray images have equal red, green and blue values."""
     if data_dir is None:
         raise TrainingProblem("data_unset", f"{plan.data} is read from files: set plugins.{SETTINGS_NAME}.data_dir")

@@ -28,7 +28,14 @@ from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import curves, loss_figures, outliers, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
-from muster_plugins.checks.training.task import SETTINGS_NAME, Plan, RankReport, TaskParams, TrainingSettings, planned
+from muster_plugins.checks.training.task import (
+    SETTINGS_NAME,
+    RankReport,
+    TaskParams,
+    TrainingPlan,
+    TrainingSettings,
+    planned,
+)
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.shared.torch_group import RankGroup, joined
@@ -223,27 +230,27 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     steps = f"training {task.plan.model} for {task.plan.steps} steps"
     context.progress(f"{steps}, each of {len(group.nodes)} ranks alone")
     alone, ranks = train_alone(place, task, group)
-    told = _facts(task.plan, group, place, ranks)
+    rank_facts = _facts(task.plan, group, place, ranks)
     if isinstance(alone, TrainingProblem):
-        told |= problem_facts(alone)
+        rank_facts |= problem_facts(alone)
     if any(_why_apart(ranks).values()):
-        return Measurement(facts=told)
+        return Measurement(facts=rank_facts)
     context.progress(f"{steps}, together with {group.backend}")
     together = train_together(place, task, group)
-    told["weights"] = list(together.weights)
+    rank_facts["weights"] = list(together.weights)
     if group.rank == 0:  # the losses are those of the group, so one rank reports them
-        told["curves"] = curves([together.losses], [together.own.seconds])
-    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=told)
+        rank_facts["curves"] = curves([together.losses], [together.own.seconds])
+    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=rank_facts)
 
 
-def _facts(plan: Plan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
+def _facts(plan: TrainingPlan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
     return group.facts(place) | {
         "global_batch_size": plan.batch_size * len(group.nodes),
         "ranks": [report.model_dump() for report in ranks],
     }
 
 
-def _metrics(plan: Plan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
+def _metrics(plan: TrainingPlan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
     """Samples per second of the group: the samples of all ranks, divided by the time of the slowest rank."""
     own = together.own
     samples = plan.samples * len(ranks)

@@ -17,7 +17,7 @@ from pydantic import Field
 from torch import nn
 
 from muster_plugins.checks.training.data import Task
-from muster_plugins.checks.training.loop import Trained, Training, software, train
+from muster_plugins.checks.training.loop import Trained, TrainingLoop, software, train
 from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import RankReport
 from muster_plugins.shared.torch_device import Place
@@ -65,7 +65,7 @@ def train_together(place: Place, task: Task, group: RankGroup) -> GroupTraining:
         device_ids = [torch.device(place.torch_name)] if place.backend == "cuda" else None
         return torch.nn.parallel.DistributedDataParallel(network, device_ids=device_ids)
 
-    own = Training(place, task, in_parallel, first=group.rank).run()
+    own = TrainingLoop(place, task, in_parallel, first=group.rank).run()
     losses = torch.tensor(own.losses, dtype=torch.float64, device=place.torch_name)
     dist.all_reduce(losses)
     endings = group.all_gather("together", (own.weights, own.total_s), _Ending)

@@ -66,7 +66,7 @@ def _processor() -> str:
 def train(place: Place, task: Task) -> Trained | TrainingProblem:
     """Trains on one device. Raises TrainingProblem if that fails; if memory is short, it says what would fit."""
     try:
-        return Training(place, task).run()
+        return TrainingLoop(place, task).run()
     except (RuntimeError, MemoryError) as error:
         if failed := of_the_device(error):
             return TrainingProblem("device_failed", failed, place.index)
@@ -77,7 +77,7 @@ def train(place: Place, task: Task) -> Trained | TrainingProblem:
     )  # the memory of the failed training is freed here
 
 
-class Training:
+class TrainingLoop:
     """A network in training. `around` wraps it once it is on the device; `first` is the index of its first batch."""
 
     def __init__(
@@ -165,7 +165,7 @@ def _fits(place: Place, task: Task, batch_size: int) -> bool:
     if place.backend == "cuda":
         torch.cuda.empty_cache()
     try:
-        Training(place, smaller).step()
+        TrainingLoop(place, smaller).step()
     except (RuntimeError, MemoryError) as error:
         if not ran_out_of_memory(error):
             raise

@@ -10,7 +10,7 @@ from torch import nn
 
 from muster_plugins.checks.training.task import Model
 
-Shape = tuple[int, ...]
+SampleShape = tuple[int, ...]
 
 
 class _Sizes(NamedTuple):
@@ -34,10 +34,10 @@ _FEATURES = 64
 """Number of features of one synthetic sample of the mlp."""
 
 
-def sample_shape(model: Model, backend: str) -> Shape:
+def sample_shape(model: Model, backend: str) -> SampleShape:
     """The shape of one synthetic sample: features, or channels x height x width, or sequence x features."""
     sizes = _SIZES[backend]
-    shapes: dict[Model, Shape] = {
+    shapes: dict[Model, SampleShape] = {
         "mlp": (_FEATURES,),
         "resnet18": (3, sizes.image, sizes.image),
         "resnet50": (3, sizes.image, sizes.image),
@@ -46,7 +46,7 @@ def sample_shape(model: Model, backend: str) -> Shape:
     return shapes[model]
 
 
-def build(model: Model, shape: Shape, classes: int, backend: str) -> nn.Module:
+def build(model: Model, shape: SampleShape, classes: int, backend: str) -> nn.Module:
     """The network for samples of `shape`; torch's generator gives the initial weights."""
     sizes = _SIZES[backend]
     match model:
@@ -60,7 +60,7 @@ def build(model: Model, shape: Shape, classes: int, backend: str) -> nn.Module:
             return _Transformer(sizes, classes)
 
 
-def _mlp(shape: Shape, hidden: int, classes: int) -> nn.Module:
+def _mlp(shape: SampleShape, hidden: int, classes: int) -> nn.Module:
     return nn.Sequential(
         nn.Flatten(),
         nn.Linear(torch.Size(shape).numel(), hidden),

@@ -50,7 +50,7 @@ class TaskParams(Params):
         return self
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """The parameters with a value for each option; `backend` is that of the device, cuda or cpu."""
 
     model: Model
@@ -109,10 +109,10 @@ _AMOUNTS = {"cuda": _Amount(32, 50, 100), "cpu": _Amount(4, 5, 25)}
 _AMOUNTS_OF_MLP = {"cuda": _Amount(1024, 50, 100), "cpu": _Amount(128, 10, 50)}
 
 
-def planned(params: TaskParams, backend: str) -> Plan:
+def planned(params: TaskParams, backend: str) -> TrainingPlan:
     """The plan of `params` on devices of `backend`."""
     amount = (_AMOUNTS_OF_MLP if params.model == "mlp" else _AMOUNTS)[backend]
-    return Plan(
+    return TrainingPlan(
         model=params.model,
         data=params.data,
         precision=params.precision,

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 from muster import ActionOutcome, Effect
 
-TOLD = ActionOutcome(effect=Effect.DONE, detail="told")
+NOTIFIED = ActionOutcome(effect=Effect.DONE, detail="notified")
 
 _LATER = frozenset({408, 425, 429})
 """Statuses after which a later post may succeed: timeout, too early, too many requests."""
@@ -20,7 +20,7 @@ _LONGEST_WAIT_S = 3600.0
 def judge_answer(status: int, retry_after: str | None, said: str, now: float) -> ActionOutcome:
     """The outcome of an answer that begins with `said` and has the header Retry-After `retry_after`."""
     if status < 300:
-        return TOLD
+        return NOTIFIED
     wait_s = None if retry_after is None else _seconds(retry_after, now)
     if status in _LATER or status >= 500:
         return ActionOutcome(effect=Effect.FAILED, detail=_text(status, said), retry_after_s=wait_s)

@@ -10,7 +10,7 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, S
 
 from muster import ActionOutcome, Effect
 from muster.errors import SettingsError
-from muster_plugins.notifiers.webhook.answer import TOLD, judge_answer
+from muster_plugins.notifiers.webhook.answer import NOTIFIED, judge_answer
 from muster_plugins.notifiers.webhook.credentials import read_credentials, without_secrets
 from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice, cut
 from muster_plugins.notifiers.webhook.request import make_request
@@ -40,25 +40,25 @@ class Delivery:
         """Closes the connections."""
         await self._session.close()
 
-    async def tell(
+    async def notify(
         self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice
     ) -> dict[str, ActionOutcome]:
         """Notifies the targets; their outcomes by name. Targets that have the notice or want to wait get no post."""
-        outcomes = await asyncio.gather(*(self._tell(name, target, notice) for name, target in targets.items()))
+        outcomes = await asyncio.gather(*(self._notify(name, target, notice) for name, target in targets.items()))
         return dict(zip(targets, outcomes, strict=True))
 
-    async def _tell(self, name: str, target: WebhookTarget, notice: Notice | AlarmNotice) -> ActionOutcome:
+    async def _notify(self, name: str, target: WebhookTarget, notice: Notice | AlarmNotice) -> ActionOutcome:
         key = f"{notice.key}:{name}"
-        last, until = self._last.get(key, (TOLD, 0.0))
+        last, until = self._last.get(key, (NOTIFIED, 0.0))
         wait_s = until - monotonic()
         if wait_s > 0:
             self._remember(key, last, until)
-            return last if last is TOLD else replace(last, retry_after_s=wait_s)
+            return last if last is NOTIFIED else replace(last, retry_after_s=wait_s)
         try:
             outcome = await self._post(key, name, target, notice)
         except SettingsError as error:
             return ActionOutcome(effect=Effect.FAILED, detail=str(error))
-        self._remember(key, outcome, inf if outcome is TOLD else monotonic() + (outcome.retry_after_s or 0.0))
+        self._remember(key, outcome, inf if outcome is NOTIFIED else monotonic() + (outcome.retry_after_s or 0.0))
         return outcome
 
     async def _post(self, key: str, name: str, target: WebhookTarget, notice: Notice | AlarmNotice) -> ActionOutcome:

@@ -44,7 +44,7 @@ class Webhook:
         notice = Notice(
             fleet=config.settings.fleet, transition=transition, link=_link(settings.muster_url, transition.node)
         )
-        return await self._tell(targets, notice, is_dry=transition.dry_run)
+        return await self._notify(targets, notice, is_dry=transition.dry_run)
 
     @hookimpl
     async def muster_alarm(self, config: Config, alarm: Alarm) -> ActionOutcome | None:
@@ -55,7 +55,7 @@ class Webhook:
         url = settings.muster_url
         link = None if url is None else f"{url.rstrip('/')}/api/v1/quarantine/budget"
         notice = AlarmNotice(fleet=config.settings.fleet, alarm=alarm, link=link)
-        return await self._tell(targets, notice, is_dry=alarm.dry_run)
+        return await self._notify(targets, notice, is_dry=alarm.dry_run)
 
     @hookimpl
     async def muster_close(self) -> None:
@@ -63,14 +63,16 @@ class Webhook:
             await self._delivery.close()
             self._delivery = None
 
-    async def _tell(
+    async def _notify(
         self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice, *, is_dry: bool
     ) -> ActionOutcome:
         """The outcome of notifying the targets; in a dry run, the notices that they would get."""
         if is_dry:
-            told = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
-            return ActionOutcome(effect=Effect.WOULD, detail=f"would tell {told}: {notice.headline}", only_tells=True)
-        return combine(await self._opened().tell(targets, notice))
+            receivers = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
+            return ActionOutcome(
+                effect=Effect.WOULD, detail=f"would notify {receivers}: {notice.headline}", only_tells=True
+            )
+        return combine(await self._opened().notify(targets, notice))
 
     def _opened(self) -> "Delivery":
         if self._delivery is None:

@@ -37,7 +37,7 @@ def enrol(
     token: Annotated[Path, typer.Option(metavar="FILE", help="The pod's token for the signer.")] = TOKEN,
     tls: Annotated[Path, typer.Option(metavar="DIR", help="Directory for ca.crt, tls.crt and tls.key.")] = TLS,
 ) -> None:
-    """Get the agent of this node a certificate, and renew it until stopped."""
+    """Get a certificate for the agent of this node, and renew it until stopped."""
     logs.configure(settings.log, component="enrol")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled, require_places  # noqa: PLC0415 (may not be installed)
@@ -60,7 +60,7 @@ def sign(
         Path, typer.Option(metavar="DIR", help="Directory with the server's own tls.crt and tls.key.")
     ] = TLS,
 ) -> None:
-    """Give each agent a certificate in the name of its node, until stopped."""
+    """Sign a certificate for each agent in the name of its node, until stopped."""
     logs.configure(settings.log, component="sign")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority  # noqa: PLC0415 (may not be installed)

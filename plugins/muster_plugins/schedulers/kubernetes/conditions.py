@@ -11,7 +11,7 @@ from typing import NamedTuple
 from muster import HealthFinding, NodeHealthReport, Severity, describe_causes
 from muster.model import Health, Json
 from muster_plugins.schedulers.kubernetes.components import COMPONENTS, component_of
-from muster_plugins.schedulers.kubernetes.node import Condition
+from muster_plugins.schedulers.kubernetes.node import NodeCondition
 from muster_plugins.schedulers.kubernetes.texts import MOST_CHARACTERS, api_time
 
 TYPE = "MusterHealthy"
@@ -43,7 +43,7 @@ class _ConditionContent(NamedTuple):
 _SILENT = _ConditionContent("Unknown", "AgentSilent", "the agent has stopped reporting")
 
 
-def conditions(report: NodeHealthReport, before: Mapping[str, Condition], *, by_component: bool) -> list[Json]:
+def conditions(report: NodeHealthReport, before: Mapping[str, NodeCondition], *, by_component: bool) -> list[Json]:
     """The conditions; `before` are the present ones by type. The transition time changes with the status only."""
     said = {TYPE: _SILENT if report.is_silent else _health(report)}
     if by_component:
@@ -79,7 +79,7 @@ def _reason(finding: HealthFinding) -> str:
     return reason if reason[:1].isalpha() else f"Finding{reason}"
 
 
-def _condition(kind: str, said: _ConditionContent, now: str, before: Condition | None) -> Json:
+def _condition(kind: str, said: _ConditionContent, now: str, before: NodeCondition | None) -> Json:
     stands = before is not None and before.status == said.status
     return {
         "type": kind,

@@ -43,7 +43,7 @@ class Spec(_FromApi):
     taints: list[Taint] = []
 
 
-class Condition(_FromApi):
+class NodeCondition(_FromApi):
     """One condition of a node, and since when; `status` is True, False or Unknown."""
 
     type: str
@@ -55,7 +55,7 @@ class Condition(_FromApi):
 class Status(_FromApi):
     """The status of a node."""
 
-    conditions: list[Condition] = []
+    conditions: list[NodeCondition] = []
     capacity: dict[str, str] = {}
 
 
@@ -70,7 +70,7 @@ class KubernetesNode(_FromApi):
     def name(self) -> str:
         return self.metadata.name
 
-    def condition(self, type: str) -> Condition | None:
+    def condition(self, type: str) -> NodeCondition | None:
         """The condition of this type, if there is one."""
         return next((condition for condition in self.status.conditions if condition.type == type), None)
 

@@ -41,8 +41,8 @@ def _is_pair(text: str) -> str:
 
 
 TaintText = Annotated[str, AfterValidator(_evicts_nobody)]
-Key = Annotated[str, AfterValidator(_is_key)]
-Pair = Annotated[str, AfterValidator(_is_pair)]
+LabelKey = Annotated[str, AfterValidator(_is_key)]
+LabelPair = Annotated[str, AfterValidator(_is_pair)]
 
 
 class KubernetesActorSettings(Section):
@@ -63,7 +63,7 @@ class KubernetesActorSettings(Section):
         "muster.dev/quarantine:NoSchedule",
         description="Taint of nodes that are out of service, as kubectl writes it: key[=value]:effect; empty: none",
     )
-    startup_taint: Key = Field(
+    startup_taint: LabelKey = Field(
         "muster.dev/accepting",
         description="Key of the taint that new nodes start with; removed when a node is accepted",
     )
@@ -71,12 +71,12 @@ class KubernetesActorSettings(Section):
         False,
         description="true: besides MusterHealthy, a condition by component, such as MusterGpuProblem",
     )
-    ordinary_taints: tuple[Key, ...] = Field(
+    ordinary_taints: tuple[LabelKey, ...] = Field(
         ("nvidia.com/gpu", "node-role.kubernetes.io/control-plane"),
         description="Keys of others' taints that do not make a node count as away; taints of most GPU nodes never do",
     )
-    opt_out: Pair = Field("muster.dev/opt-out=true", description="Label of nodes that muster must not change")
-    drain_hint: Pair | None = Field(
+    opt_out: LabelPair = Field("muster.dev/opt-out=true", description="Label of nodes that muster must not change")
+    drain_hint: LabelPair | None = Field(
         None,
         description="Annotation key=value that tells other programs to drain the node; muster evicts no pods",
     )

@@ -29,10 +29,10 @@ def decide(node: SlurmNode, transition: Transition, opt_out_feature: str) -> Sco
     """The missing step. A drain and its mark are one update, which Slurm applies as a whole."""
     if opt_out_feature in node.features:
         return ScontrolStep(effect=Effect.LEFT, detail=f"has opted out by its feature {opt_out_feature}")
-    return _take_out(node, transition) if transition.is_out else _let_back(node)
+    return _drain(node, transition) if transition.is_out else _resume(node)
 
 
-def _take_out(node: SlurmNode, transition: Transition) -> ScontrolStep:
+def _drain(node: SlurmNode, transition: Transition) -> ScontrolStep:
     now, is_marked = hold(node), marked(node) == transition.id
     if now is SlurmHold.OTHERS:
         return ScontrolStep(effect=Effect.LEFT, detail=describe(node))
@@ -48,7 +48,7 @@ def _take_out(node: SlurmNode, transition: Transition) -> ScontrolStep:
     return ScontrolStep(effect=Effect.DONE, detail=f"drained with the reason {reason!r}{jobs}", update=update)
 
 
-def _let_back(node: SlurmNode) -> ScontrolStep:
+def _resume(node: SlurmNode) -> ScontrolStep:
     unmark = {"Comment": without_mark(node.comment)} if marked(node) else {}
     match hold(node):
         case SlurmHold.QUARANTINE:
@@ -56,7 +56,7 @@ def _let_back(node: SlurmNode) -> ScontrolStep:
         case SlurmHold.OTHERS:
             return ScontrolStep(effect=Effect.LEFT, detail=describe(node), update=unmark)
         case SlurmHold.TEST:
-            return ScontrolStep(effect=Effect.DONE, detail="gets work as soon as its test has ended", update=unmark)
+            return ScontrolStep(effect=Effect.DONE, detail="returns to service when its test ends", update=unmark)
         case SlurmHold.ABSENCE:
             return ScontrolStep(effect=Effect.DONE, detail=f"is not drained, but {describe(node)}", update=unmark)
         case SlurmHold.NOTHING:

@@ -155,9 +155,9 @@ def _unowned_bytes(device: DeviceReading, utilisation: float | None) -> float | 
 
 
 def _last(values: Iterable[float | None]) -> list[float]:
-    """The last values; None if there are too few."""
-    told = [value for value in values if value is not None][-LOOKS_TO_LAST:]
-    return told if len(told) == LOOKS_TO_LAST else []
+    """The last values; an empty list if there are too few."""
+    known = [value for value in values if value is not None][-LOOKS_TO_LAST:]
+    return known if len(known) == LOOKS_TO_LAST else []
 
 
 def _highest(values: Iterable[float | None]) -> float | None:

@@ -12,7 +12,7 @@ CONCLUSIONS = {
     "n1": (SweepStanding.CONVICTED, "n1, its link when it sends, is at fault (collective.slow, confidence 0.88)"),
     "n2": (SweepStanding.CLEARED, "n2 is cleared: it passed with n5 at 10.2 GB/s in round 2"),
     "n4": (SweepStanding.CLEARED, "n4 is cleared: it passed with n3 at 10 GB/s in round 1"),
-    "n6": (SweepStanding.INCONCLUSIVE, "nothing could be settled about n6: lost: its agent has vanished"),
+    "n6": (SweepStanding.INCONCLUSIVE, "n6 is inconclusive: lost: its agent has vanished"),
 }
 
 
@@ -179,7 +179,7 @@ def test_a_node_behind_its_leaf(bad_leaf, places):
     """What speaks against the leaf is told; whoever met the node is not blamed."""
     it = explain(bad_leaf, "n3", places)
     assert it.standing is SweepStanding.BEHIND
-    assert it.conclusion == "nothing can be said about n3 itself; leaf l2, where it stands, is at fault"
+    assert it.conclusion == "n3 itself is inconclusive; leaf l2, where it stands, is at fault"
     assert it.against == ("none passes",)
     assert it.notes == bad_leaf.notes
     assert explain(bad_leaf, "n1", places).excluded == (
@@ -214,8 +214,8 @@ def test_a_link_of_a_cleared_node(group, sweep):
 def test_while_the_sweep_runs(group, sweep):
     """Nothing is settled; suspicion is told."""
     record = sweep([group("n1", "n2", verdict=Verdict.FAIL)], suspects=("n1",), ended_at=None)
-    assert explain(record, "n1", {}).conclusion == "nothing is settled about n1 yet and it is suspected"
-    assert explain(record, "n2", {}).conclusion == "nothing is settled about n2 yet"
+    assert explain(record, "n1", {}).conclusion == "n1 is neither convicted nor cleared yet, and is a suspect"
+    assert explain(record, "n2", {}).conclusion == "n2 is neither convicted nor cleared yet"
 
 
 def test_a_cleared_node_that_has_left(bad_link):

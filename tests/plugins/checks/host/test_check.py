@@ -14,7 +14,7 @@ from muster.errors import SettingsError
 from muster.references import applicable, shipped
 from muster_plugins.checks.host import check as host
 from muster_plugins.checks.host.check import judge, measure
-from muster_plugins.checks.host.look import CannotDetermine, Look, NotApplicable
+from muster_plugins.checks.host.look import CannotDetermine, HostLook, NotApplicable
 from muster_plugins.shared.no_params import NoParams
 
 
@@ -32,7 +32,7 @@ def findings(measurement: Measurement):
     return judge(measurement, applicable(shipped(), "host", measurement.facts))
 
 
-def raising(error: Exception) -> Look:
+def raising(error: Exception) -> HostLook:
     def look(context):
         raise error
 
@@ -41,7 +41,7 @@ def raising(error: Exception) -> Look:
 
 def test_a_look_that_fails_does_not_keep_the_others_from_looking():
     """Results of other looks stand, unknown ones are UNKNOWN, and absent ones SKIPPED; all by name."""
-    looks: Mapping[str, Look] = {
+    looks: Mapping[str, HostLook] = {
         "disk": lambda context: Measurement(metrics={"zombies": 1.0}, facts={"memlock_bytes": 5}),
         "clock": raising(CannotDetermine("adjtimex: Operation not permitted")),
         "sensor": raising(OSError(5, "Input/output error")),

@@ -142,6 +142,6 @@ async def test_an_alarm_of_a_dry_run_leaves_nothing(plugin, server):
     """It says who would be told what; and without targets there is nobody to tell."""
     told = plugin(chat={"url": f"{server.url}/chat", "format": "slack"})
     outcome = await told.tell_alarm(ALARM.model_copy(update={"dry_run": True}))
-    assert (outcome.effect, outcome.detail) == (Effect.WOULD, f"would tell chat (slack): {ALARM.text}")
+    assert (outcome.effect, outcome.detail) == (Effect.WOULD, f"would notify chat (slack): {ALARM.text}")
     assert await plugin().tell_alarm() is None
     assert server.posts == {}

@@ -12,9 +12,9 @@ NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 @cases(
     ("status", "effect", "detail", "wait_s"),
     [
-        (200, "DONE", "told", None),
-        (202, "DONE", "told", None),
-        (204, "DONE", "told", None),
+        (200, "DONE", "notified", None),
+        (202, "DONE", "notified", None),
+        (204, "DONE", "notified", None),
         (301, "FAILED", "refused: HTTP 301: redirects are not followed; set url to where it leads", 900),
         (400, "FAILED", "refused: HTTP 400: why", 900),
         (401, "FAILED", "refused: HTTP 401: why", 900),

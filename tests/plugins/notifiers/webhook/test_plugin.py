@@ -26,7 +26,10 @@ async def test_every_format_is_posted(plugin, server, tmp_path):
         muster_url="https://muster.example/",
     )
     outcome = await told.tell()
-    assert (outcome.effect, outcome.detail) == (Effect.DONE, "ops: told; chat: told; pager: told; alerts: told")
+    assert (outcome.effect, outcome.detail) == (
+        Effect.DONE,
+        "ops: notified; chat: notified; pager: notified; alerts: notified",
+    )
     ((ops,), (chat,), (pager,), (alerts,)) = map(server.bodies, ("/ops", "/chat", "/pager", "/alerts"))
     assert (ops["fleet"], ops["node"], ops["after"]) == ("prod", "gpu-0042", "CORDONED")
     assert "<https://muster.example/api/v1/nodes/gpu-0042/story|story>" in chat["blocks"][1]["elements"][0]["text"]
@@ -51,7 +54,7 @@ async def test_a_dry_run_tells_nobody(plugin, server, tmp_path):
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     outcome = await told.tell(OUT.model_copy(update={"dry_run": True}))
     assert outcome.effect is Effect.WOULD
-    expected = "would tell ops (generic), chat (slack): gpu-0042 drained: fell off the bus"
+    expected = "would notify ops (generic), chat (slack): gpu-0042 drained: fell off the bus"
     assert (outcome.detail, outcome.only_tells) == (expected, True)
     assert server.posts == {}
 
@@ -69,9 +72,9 @@ async def test_only_who_has_not_been_told_is_told_again(plugin, server, tmp_path
     told = plugin(ops=generic(tmp_path, f"{server.url}/ops"), chat={"url": f"{server.url}/chat", "format": "slack"})
     server.answers["/chat"] = [web.Response(status=503, text="not now")]
     first = await told.tell()
-    assert (first.effect, first.detail) == (Effect.FAILED, "ops: told; chat: HTTP 503: not now")
+    assert (first.effect, first.detail) == (Effect.FAILED, "ops: notified; chat: HTTP 503: not now")
     again = [await told.tell() for _ in range(2)]
-    assert [(each.effect, each.detail) for each in again] == [(Effect.DONE, "ops: told; chat: told")] * 2
+    assert [(each.effect, each.detail) for each in again] == [(Effect.DONE, "ops: notified; chat: notified")] * 2
     assert {path: len(posts) for path, posts in server.posts.items()} == {"/ops": 1, "/chat": 2}
     keys = {headers["Idempotency-Key"] for headers, _ in server.posts["/chat"]}
     assert keys == {"prod:t1:1700000000000:chat"}
@@ -88,7 +91,7 @@ async def test_who_wants_to_be_left_alone_is(plugin, server, monkeypatch):
     assert (await told.tell()).retry_after_s == 0
     now += 2.0
     second = await told.tell()
-    assert (second.effect, second.detail) == (Effect.FAILED, "chat: HTTP 429: slow down; pager: told")
+    assert (second.effect, second.detail) == (Effect.FAILED, "chat: HTTP 429: slow down; pager: notified")
     assert second.retry_after_s == 5
     now += 5.0
     assert (await told.tell()).effect is Effect.DONE
@@ -130,7 +133,7 @@ async def test_a_server_that_hangs(plugin, server):
         )
         outcome = await told.tell()
     server.hangs.set()
-    assert (outcome.effect, outcome.detail) == (Effect.FAILED, "slow: no answer within 0.2 s; chat: told")
+    assert (outcome.effect, outcome.detail) == (Effect.FAILED, "slow: no answer within 0.2 s; chat: notified")
 
 
 @pytest.mark.usefixtures("live")
@@ -204,7 +207,7 @@ async def test_a_file_that_is_not_there(plugin, server, tmp_path):
     outcome = await plugin(pager=pager, ops=generic(tmp_path, f"{server.url}/ops")).tell()
     assert outcome.effect is Effect.FAILED
     assert outcome.detail.startswith("pager: plugins.webhook.targets.pager.routing_key_file: cannot read")
-    assert outcome.detail.endswith("; ops: told")
+    assert outcome.detail.endswith("; ops: notified")
 
 
 async def test_survey(plugin, server, tmp_path):

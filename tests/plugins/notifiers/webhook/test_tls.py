@@ -58,6 +58,6 @@ async def test_a_certificate_of_an_authority_is_replaced(plugin, certificate, tm
         assert "self-signed" in (await told.tell()).detail
         ca_file.write_bytes(certificate[0].read_bytes())
         assert (await told.answer("muster_survey")).error is None
-        assert (await told.tell()).detail == "chat: told"
+        assert (await told.tell()).detail == "chat: notified"
         ca_file.unlink()
         assert "targets.chat.ca_file: cannot use" in (await told.tell(BACK)).detail

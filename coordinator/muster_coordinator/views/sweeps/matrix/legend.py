@@ -46,8 +46,8 @@ def _draw_scale(parent: ET.Element, amounts: Amounts, most: float) -> None:
     for quarter in range(_QUARTERS + 1):
         share = quarter / _QUARTERS
         anchor = "middle" if quarter else "start"
-        told = amounts.words(share * most)
-        element(parent, "text", told, x=share * STEPS * _STEP_PX, y=2 * LINE_PX, text_anchor=anchor)
+        amount = amounts.words(share * most)
+        element(parent, "text", amount, x=share * STEPS * _STEP_PX, y=2 * LINE_PX, text_anchor=anchor)
 
 
 def _draw_mark(parent: ET.Element, x: float, meaning: str, fill: str = "none") -> ET.Element:

@@ -117,12 +117,12 @@ class _Matrix:
     def _description(self) -> str:
         side = len(self.record.nodes)
         nodes, pairs = count(side, "node"), count(side * (side - 1) // 2, "pair")
-        told = f"{nodes} by {nodes}; {len(self.pairs)} of {pairs} ran"
+        text = f"{nodes} by {nodes}; {len(self.pairs)} of {pairs} ran"
         reached = [pair.reached for pair in self.pairs if pair.reached is not None]
         if reached:
-            told += f" and reached {self.amounts.words(min(reached))} to {self.amounts.words(max(reached))}"
+            text += f" and reached {self.amounts.words(min(reached))} to {self.amounts.words(max(reached))}"
         failed = [" with ".join(pair.nodes) for pair in self.pairs if pair.failed]
-        return f"{told}; {count(len(failed), 'pair')} failed{': ' if failed else ''}{names(failed)}."
+        return f"{text}; {count(len(failed), 'pair')} failed{': ' if failed else ''}{names(failed)}."
 
     # Cells
 

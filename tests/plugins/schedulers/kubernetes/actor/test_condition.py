@@ -12,7 +12,7 @@ from muster.plugins import collect_checks, load
 from muster_plugins.schedulers.kubernetes import plugin
 from muster_plugins.schedulers.kubernetes.components import COMPONENTS, component_of
 from muster_plugins.schedulers.kubernetes.conditions import conditions
-from muster_plugins.schedulers.kubernetes.node import Condition
+from muster_plugins.schedulers.kubernetes.node import NodeCondition
 
 AT = 1_800_000_000.0
 NOW, LATER, SINCE = "2027-01-15T08:00:00Z", "2027-01-15T08:03:00Z", "2026-12-24T18:00:00Z"
@@ -75,7 +75,7 @@ def test_the_message_says_the_cause_first():
 )
 def test_the_condition_holds_since_its_status_has_changed(before, health, since):
     """As tools expect that wait for so long before they repair a node; the heartbeat is that of the report."""
-    known = Condition.model_validate({"type": "MusterHealthy", "status": before or "", "lastTransitionTime": SINCE})
+    known = NodeCondition.model_validate({"type": "MusterHealthy", "status": before or "", "lastTransitionTime": SINCE})
     (said,) = conditions(report(health, finding()), {known.type: known} if before else {}, by_component=False)
     assert (said["lastHeartbeatTime"], said["lastTransitionTime"]) == (NOW, since)
 
