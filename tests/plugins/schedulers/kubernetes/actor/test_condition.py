@@ -69,6 +69,12 @@ def test_the_message_says_the_cause_first():
     )
 
 
+def test_without_a_finding_the_message_says_what_is_missing():
+    """A new node is not measured, and an operator sees by which checks."""
+    (said,) = conditions(report("UNKNOWN", reasons=("not measured yet: host",)), {}, by_component=False)
+    assert (said["status"], said["message"]) == ("Unknown", "not measured yet: host")
+
+
 @pytest.mark.parametrize(
     ("before", "health", "since"),
     [(None, "FAILED", NOW), ("True", "FAILED", NOW), ("False", "FAILED", SINCE), ("True", "DEGRADED", SINCE)],
