@@ -80,7 +80,7 @@ def _causes(findings: Sequence[HealthFinding]) -> str:
 
 
 def _reason(finding: HealthFinding) -> str:
-    """The label as the API takes a reason: `Xid79`, `EccUncorrected`."""
+    """The label as the API takes a reason: `Xid79`, `NvmlEccUncorrected`."""
     words = re.findall(r"[A-Za-z0-9]+", finding.label)
     reason = "".join(word[0].upper() + word[1:].lower() for word in words)
     return reason if reason[:1].isalpha() else f"Finding{reason}"
