@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from importlib.metadata import entry_points
+from typing import Any
 
 import pytest
 from tests.cases import cases
@@ -38,11 +39,12 @@ CODES = codes_by_check()
 
 def causes(device: int | None) -> dict[str, list[Cause]]:
     """Every possible cause by check; an XID stands for many errors, by number."""
-    found = defaultdict(list)
+    found: dict[str, list[Cause]] = defaultdict(list)
     for check, codes in CODES.items():
-        about = {"check": check, "device": device, "uuid": "" if device is None else UUID, "summary": "found " * 30}
+        about: dict[str, Any] = {"check": check, "device": device, "summary": "found " * 30}
+        about |= {"uuid": "" if device is None else UUID}
         for code in codes:
-            numbers = [{"xid": xid} for xid in XIDS] if code.endswith(".xid") else [{}]
+            numbers: list[dict[str, Any]] = [{"xid": xid} for xid in XIDS] if code.endswith(".xid") else [{}]
             if code.endswith(".sxid"):  # of an NVSwitch, never of a GPU
                 numbers = [{"sxid": 12028}, {"sxid": 20034}] if device is None else []
             found[check] += [Cause(code=code, **about, **number) for number in numbers]
