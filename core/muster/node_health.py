@@ -15,7 +15,8 @@ class NodeHealthReport(Data):
     """The health of a node at the time `at`.
 
     `health` is the result of its checks. `is_silent` means that its agent has stopped reporting. Then `health` is
-    UNKNOWN, or the fault that was found before. `findings` are those that stand against it, the worst first.
+    UNKNOWN, or the fault that was found before. `findings` are those that stand against it, the worst first. `reasons`
+    say in sentences why it is not healthy, for example which checks have not reported yet.
     """
 
     node: Name
@@ -23,3 +24,4 @@ class NodeHealthReport(Data):
     health: Health
     is_silent: bool = False
     findings: tuple[HealthFinding, ...] = ()
+    reasons: tuple[str, ...] = ()

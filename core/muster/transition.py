@@ -7,6 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator
 
+from muster.cause_label import short_label
 from muster.model import Action, Data, Finding, Instant, Name, ServiceState
 
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
@@ -27,6 +28,7 @@ With `muster: `, which begins Slurm's reason, these are the first 120 characters
 """
 
 _LEAST_SUMMARY = 20
+"""A summary is never cut to less, however long the other parts are."""
 
 
 class Cause(Data):
@@ -59,17 +61,25 @@ class Cause(Data):
 
     @property
     def label(self) -> str:
-        """The operators' name of the error: `XID 79`, `SXID 12028`, or the code without its check, such as `slow`."""
-        if self.xid is not None:
-            return f"XID {self.xid}"
-        if self.sxid is not None:
-            return f"SXID {self.sxid}"
-        return self.code.partition(".")[2] or self.code
+        """What the finding is called where there is room: `XID 79`, `SXID 12028`, or the whole code, `gemm.slow`."""
+        return self._number or self.code
+
+    @property
+    def full(self) -> str:
+        """The label and the GPU: `XID 79 GPU3`, `gemm.slow GPU3`."""
+        return self.label if self.device is None else f"{self.label} GPU{self.device}"
 
     @property
     def short(self) -> str:
-        """The label and the GPU: `XID 79 GPU 3`."""
-        return self.label if self.device is None else f"{self.label} GPU {self.device}"
+        """What the finding is called in lists, in at most 12 characters: `XID 79 GPU3`, `ECC UE GPU0`, `coll slow`."""
+        return short_label(self.code, self.check, self._number, self.device)
+
+    @property
+    def _number(self) -> str:
+        """The driver's number of the error, which operators know better than the code; empty without one."""
+        if self.xid is not None:
+            return f"XID {self.xid}"
+        return "" if self.sxid is None else f"SXID {self.sxid}"
 
 
 def _number(finding: Finding, name: str) -> int | None:
@@ -118,20 +128,21 @@ def cause_text(transition: Transition) -> str:
 
 
 def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> str:
-    """At least one cause and what to do, in one line, the most important first; `note` follows the first cause.
+    """At least one cause and what to do, in one line, the most important first; `note` follows the name of the first.
 
     Lists cut this line: `sinfo -R` after 20 characters, dashboards after 60 or 120. So the error and the GPU come
-    first, then the meaning of the error, what to do, the UUID, and the other causes: `XID 79 GPU 3: GPU has fallen off
-    the bus; reboot the node; GPU-5c1d2e3f-1111-2222-3333-444455556666; +1 more: XID 74 GPU 2`. A summary is shortened
-    if the UUID would otherwise come too late.
+    first, then the code of the error, what to do, the UUID, the details, and the other causes: `ECC UE GPU0:
+    nvml.ecc_uncorrected; reset the GPU; GPU-5c1d2e3f-1111-2222-3333-444455556666; 2 uncorrected memory errors; +1 more:
+    XID 74 GPU2`. An XID has its meaning in place of a code: `XID 79 GPU3: GPU has fallen off the bus; reboot the node`.
     """
     worst, *others = causes
+    todo = "; ".join(filter(None, (_IN_WORDS.get(action, ""), worst.uuid)))
+    more = f"+{len(others)} more: {', '.join(cause.full for cause in others)}" if others else ""
+    if worst.label == worst.code:
+        return "; ".join(filter(None, (f"{worst.short}: {worst.code}{note}", todo, worst.summary, more)))
     begin = f"{worst.short}{note}"
-    after = [_IN_WORDS.get(action, ""), worst.uuid]
-    room = _UUID_ENDS_BY - len("; ".join(filter(None, [f"{begin}: ", *after])))
-    summary = _shortened(_without_label(worst), max(room, _LEAST_SUMMARY))
-    more = f"+{len(others)} more: {', '.join(cause.short for cause in others)}" if others else ""
-    return "; ".join(filter(None, [f"{begin}: {summary}" if summary else begin, *after, more]))
+    meaning = _shortened(_without_label(worst), _UUID_ENDS_BY - len(f"{begin}: ; {todo}"))
+    return "; ".join(filter(None, (f"{begin}: {meaning}" if meaning else begin, todo, more)))
 
 
 def _without_label(cause: Cause) -> str:
@@ -141,6 +152,7 @@ def _without_label(cause: Cause) -> str:
 
 
 def _shortened(text: str, most: int) -> str:
+    most = max(most, _LEAST_SUMMARY)
     return text if len(text) <= most else f"{text[: most - 3].rstrip()}..."
 
 

@@ -1,12 +1,16 @@
 """The fleet: what each event of a node leads to."""
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 from tests.coordinator.fleets import check, fleet, head, inventory, kinds, presence, report, run, views
 
-from muster.check import Needs, Scope
+from muster.check import CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import AppendStory, InventorySeen, SendAck, StoreRuns, Ticked
+from muster_coordinator.model.events import AppendStory, FleetCommand, InventorySeen, SendAck, StoreRuns, Ticked
 from muster_coordinator.model.quarantine_events import SaveTransition
 
 
@@ -96,38 +100,87 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
     ]
 
 
+def background(*names: str, **more: Any) -> tuple[CheckInfo, ...]:
+    """Checks that a node runs by itself every 15 seconds."""
+    return tuple(check(name, Scope.NODE).model_copy(update={"cadence_s": 15.0, **more}) for name in names)
+
+
+def announced(made: Fleet, *checks: CheckInfo, now: float = 1.5) -> list[FleetCommand]:
+    return made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=checks)), now)
+
+
+def reported(made: Fleet, seq: int, name: str, verdict: Verdict = Verdict.PASS) -> list[FleetCommand]:
+    return made.handle(report(run(seq, verdict).model_copy(update={"check": name}), after=seq - 1), 1.0 + seq)
+
+
+def health_told(commands: Iterable[FleetCommand]) -> list[str]:
+    """The texts of the entries of stories about the health of nodes."""
+    entries = (command.entry for command in commands if isinstance(command, AppendStory))
+    return [entry.text for entry in entries if entry.kind == "health"]
+
+
 def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
-    """The first pass makes it HEALTHY, but not fit for work; one that needs an idle node is not waited for."""
-    soon, idle = ("nvml", "host"), ("training",)
-    rhythm = {"cadence_s": 15.0}
-    checks = (
-        *(check(name, Scope.NODE).model_copy(update=rhythm) for name in soon),
-        *(check(name, Scope.NODE).model_copy(update=rhythm | {"needs": Needs.IDLE_DEVICE}) for name in idle),
-    )
-    made = Fleet(name="test", epoch=7)
-    services = []
+    """It is UNKNOWN and gets no work until the last reports, even SKIPPED; one for idle devices is not waited for."""
+    checks = (*background("nvml", "host"), *background("training", needs=Needs.IDLE_DEVICE))
+    made, seen, told = Fleet(name="test", epoch=7), [], []
     for seq, name in enumerate(("plugins", "nvml"), 1):
-        made.handle(report(run(seq).model_copy(update={"check": name}), after=seq - 1), 1.0)
+        told += health_told(reported(made, seq, name))
         if name == "plugins":
-            made.handle(InventorySeen(InventoryReport(**head("a"), inventory=Inventory(), checks=checks)), 1.5)
-        services += [view.service for view in views(made, 2.0)]
-    last = run(3, Verdict.SKIPPED).model_copy(update={"check": "host"})
-    assert kinds(made.handle(report(last, after=2), 3.0))[2:] == [
+            told += health_told(announced(made, *checks))
+        seen += [(view.health, view.service, view.reasons) for view in views(made, 2.0)]
+    assert kinds(commands := reported(made, 3, "host", Verdict.SKIPPED))[2:] == [
+        "tell health",
+        "announce node",
         "SendAck",
         "SaveNode",
         "announce node",
         "tell service",
     ]
-    services += [view.service for view in views(made, 3.0)]
-    assert services == [ServiceState.ACCEPTING, ServiceState.ACCEPTING, ServiceState.IN_SERVICE]
+    assert seen == [
+        (Health.UNKNOWN, ServiceState.ACCEPTING, ("not measured yet: nvml, host",)),
+        (Health.UNKNOWN, ServiceState.ACCEPTING, ("not measured yet: host",)),
+    ]
+    (view,) = views(made, 3.0)
+    assert (view.health, view.service, view.reasons) == (Health.HEALTHY, ServiceState.IN_SERVICE, ())
+    assert [*told, *health_told(commands)] == ["UNKNOWN to HEALTHY: everything passes"]
+
+
+@pytest.mark.parametrize(("verdict", "health"), [(Verdict.FAIL, Health.SUSPECT), (Verdict.WARN, Health.DEGRADED)])
+def test_a_fault_does_not_wait_for_the_other_checks(verdict: Verdict, health: Health) -> None:
+    """Only a pass says too little by itself."""
+    made = Fleet(name="test", epoch=7)
+    announced(made, *background("nvml", "host"))
+    reported(made, 1, "nvml", verdict)
+    (view,) = views(made, 2.0)
+    assert view.health is health
+
+
+def test_a_node_without_background_checks_is_healthy_with_its_first_pass() -> None:
+    """There is nothing to wait for if all its checks run on request."""
+    made = Fleet(name="test", epoch=7)
+    announced(made, *background("training", needs=Needs.IDLE_NODE), check("gemm", Scope.NODE))
+    assert health_told(reported(made, 1, "plugins")) == ["UNKNOWN to HEALTHY: everything passes"]
+
+
+def test_a_check_that_is_new_on_a_node_must_report_too() -> None:
+    """What it looks at has never been measured, so the node is UNKNOWN for so long, but stays in service."""
+    made = Fleet(name="test", epoch=7)
+    announced(made, *background("nvml"))
+    reported(made, 1, "nvml")
+    commands = announced(made, *background("nvml", "host"), now=3.0)
+    assert health_told(commands) == ["HEALTHY to UNKNOWN: not measured yet: host"]
+    (view,) = views(made, 3.0)
+    assert (view.health, view.service) == (Health.UNKNOWN, ServiceState.IN_SERVICE)
+    assert health_told(reported(made, 2, "host")) == ["UNKNOWN to HEALTHY: everything passes"]
 
 
 def test_a_node_whose_checks_are_not_known_stays_out_of_service() -> None:
-    """That its plugins loaded is the first that it reports."""
+    """That its plugins loaded is the first that it reports, and says nothing about its hardware."""
     made = Fleet(name="test", epoch=7)
-    made.handle(report(run(1).model_copy(update={"check": "plugins"})), 1.0)
+    assert health_told(reported(made, 1, "plugins")) == []
     (view,) = views(made, 1.0)
-    assert (view.health, view.service) == (Health.HEALTHY, ServiceState.ACCEPTING)
+    assert (view.health, view.service) == (Health.UNKNOWN, ServiceState.ACCEPTING)
+    assert view.reasons == ("its inventory has not arrived yet",)
 
 
 def test_another_pass_is_stored_and_acknowledged_and_nothing_else() -> None:

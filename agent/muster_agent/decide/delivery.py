@@ -19,6 +19,8 @@ Every step takes constant time.
 
 import math
 
+from muster.backoff import backoff_s
+
 WINDOW = 500
 PATIENCE_S = 5.0
 MAX_PATIENCE_S = 60.0
@@ -30,7 +32,7 @@ class DeliveryWindow:
     def __init__(self) -> None:
         self.sent_through = 0
         self._stored_through = 0
-        self._patience_s = PATIENCE_S
+        self._unanswered = 0
         self._due = math.inf
 
     def free(self, unacknowledged: int) -> int:
@@ -45,7 +47,7 @@ class DeliveryWindow:
     def stored(self, through: int, gap: bool, now: float) -> None:
         """Notes that the coordinator has stored the runs up to `through`; `gap` if it misses runs after that."""
         if through > self._stored_through:
-            self._stored_through, self._patience_s = through, PATIENCE_S
+            self._stored_through, self._unanswered = through, 0
         self._due = now + self._patience_s if self.sent_through > through else math.inf
         if gap:
             self.start_again()
@@ -61,5 +63,10 @@ class DeliveryWindow:
     def tick(self, now: float) -> None:
         """Starts again if the acknowledgement is overdue, and waits twice as long the next time."""
         if now >= self._due:
-            self._patience_s = min(2 * self._patience_s, MAX_PATIENCE_S)
+            self._unanswered += 1
             self.start_again()
+
+    @property
+    def _patience_s(self) -> float:
+        """How long to wait for the next acknowledgement."""
+        return backoff_s(self._unanswered + 1, PATIENCE_S, MAX_PATIENCE_S)

@@ -12,10 +12,11 @@ The idea: each check of a node has a standing, and each run moves it through the
 Example: gemm runs PASS, FAIL, PASS, FAIL. Its standing is GOOD, SUSPECT, SUSPECT_PASSED, and SUSPECT again, or FAILED
 if the last FAIL asks to reset the GPU.
 
-The health of a node is the worst standing of its checks. A node without a check is UNKNOWN. Runs as a member of a group
-say nothing about the node. The conviction by a sweep does: the node is FAILED until a sweep with the same check clears
-it. Findings of baselines stand until the same comparison finds nothing: a WARNING makes the node DEGRADED, an ERROR
-SUSPECT. Misconduct of the agent makes the node DEGRADED until the agent has behaved for a while.
+The health of a node is the worst standing of its checks. A node without a check is UNKNOWN, and a node is not HEALTHY
+before each of its background checks has reported (`Node.examined_health`). Runs as a member of a group say nothing
+about the node. The conviction by a sweep does: the node is FAILED until a sweep with the same check clears it. Findings
+of baselines stand until the same comparison finds nothing: a WARNING makes the node DEGRADED, an ERROR SUSPECT.
+Misconduct of the agent makes the node DEGRADED until the agent has behaved for a while.
 
 Evidence does not age. A busy node is rarely idle enough to be measured, and a broken one does not heal by itself. Runs
 and findings show how old they are. But nobody can measure a lost node again: its health shows as UNKNOWN at best.

@@ -130,6 +130,22 @@ class Node:
         return check in self.checks or check == PLUGINS_LOADED
 
     @property
+    def examined_health(self) -> Health:
+        """The health by the evidence so far.
+
+        Passes make a node HEALTHY only when it is examined: otherwise a new node would be HEALTHY for some seconds just
+        because its plugins have loaded. A fault counts at once.
+        """
+        health = self.evidence.health
+        return Health.UNKNOWN if health is Health.HEALTHY and not self.is_examined else health
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the node is not healthy: one sentence for each reason."""
+        is_incomplete = self.evidence.health is Health.HEALTHY and not self.is_examined
+        return (self._unexamined_because,) if is_incomplete else self.evidence.reasons
+
+    @property
     def is_fit(self) -> bool:
         """Whether the node is examined and healthy."""
         return self.health is Health.HEALTHY and self.is_examined
@@ -137,10 +153,8 @@ class Node:
     @property
     def unfit_because(self) -> str:
         """Why the node is not fit, for people; empty when it is."""
-        if not self.checks:
-            return "its inventory has not arrived yet"
-        if missing := self._not_measured:
-            return f"not measured yet: {', '.join(missing)}"
+        if not self.is_examined:
+            return self._unexamined_because
         if self.health is Health.HEALTHY:
             return ""
         worst = min(self.evidence.findings, key=lambda finding: _WORST_FIRST.index(finding.severity), default=None)
@@ -164,8 +178,14 @@ class Node:
         return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
     @property
+    def _unexamined_because(self) -> str:
+        if not self.checks:
+            return "its inventory has not arrived yet"
+        return f"not measured yet: {', '.join(self._not_measured)}"
+
+    @property
     def _not_measured(self) -> list[str]:
-        soon = (check for check in self.checks.values() if check.cadence_s and check.needs is Needs.NOTHING)
+        soon = (check for check in self.checks.values() if runs_by_itself(check) and check.needs is Needs.NOTHING)
         return [check.name for check in soon if check.name not in self.evidence.verdicts]
 
     def drop_evidence(self, now: float) -> None:
@@ -222,7 +242,7 @@ class Node:
             clock_ahead_s=self.clock.ahead_s,
             devices=self.inventory.devices,
             findings=self.evidence.findings,
-            reasons=self.evidence.reasons,
+            reasons=self.reasons,
             topology=self.topology,
             labels=self.labels,
             machine_type=self.inventory.machine_type,

@@ -7,7 +7,7 @@ of the cause.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from muster.model import Json, Run, ServiceState
+from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.health import HeldFindings, conviction, held_findings
@@ -67,7 +67,7 @@ class NodeRegistry:
             commands += compared.commands
         for node in self.nodes.values():
             self._places.locate(node)
-            node.health = node.evidence.health
+            node.health = node.examined_health
             if node.online:
                 self.heartbeats.note(node.name, now)
         return commands
@@ -156,8 +156,9 @@ class NodeRegistry:
             for plugin in message.plugins
             if plugin.status == "failed" and plugin.name not in failed_before
         ]
+        judged = self._judge(node, message.id, now) if node.examined_health is not node.health else []
         self.news.note_details(node)
-        return [*entries, *self._changed(node, now)]
+        return [*entries, *judged, *self._changed(node, now)]
 
     def label(self, event: LabelsSeen, now: float) -> list[FleetCommand]:
         """Notes the labels that a scheduler has on a node. Labels of an unknown node wait until it is known."""
@@ -230,7 +231,7 @@ class NodeRegistry:
         entries = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node))]
+            return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node, run.id, now))]
         held = held_findings(compared.held, run, self._uuids_of)
         return [*entries, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
@@ -318,9 +319,9 @@ class NodeRegistry:
     def _judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Updates the health of a node after its evidence has changed."""
         commands: list[FleetCommand] = []
-        before, node.health = node.health, node.evidence.health
+        before, node.health = node.health, node.examined_health
         if node.health is not before:
-            because = "; ".join(node.evidence.reasons) or "everything passes"
+            because = "; ".join(node.reasons) or "everything passes"
             findings = sorted({finding.code for finding in node.evidence.findings})
             data: Json = {"before": before, "after": node.health, "findings": [*findings]}
             text = f"{before} to {node.health}: {because}"
@@ -328,8 +329,10 @@ class NodeRegistry:
         self.news.note_evidence(node)
         return [*commands, Announce("node", self.view(node, now))]
 
-    def _examine(self, node: Node) -> list[FleetCommand]:
-        """Reports that a check of a new node has reported, without a change of evidence."""
+    def _examine(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
+        """Notes that a check has reported without a change of evidence, perhaps as the last one that was missing."""
+        if node.health is Health.UNKNOWN and node.examined_health is not Health.UNKNOWN:
+            return self._judge(node, cause, now)
         if node.service is ServiceState.ACCEPTING:
             self.news.note_evidence(node)
         return []

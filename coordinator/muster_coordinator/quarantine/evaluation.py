@@ -39,17 +39,11 @@ def requirement_text(requirement: Requirement | None, causes: Iterable[Cause]) -
     """What the policy requires, with the row and its reason: `XID 79 requires draining (policy row …): …`."""
     if requirement is None:
         return "No finding requires draining any more"
-    found = dict.fromkeys(_name(cause) for cause in causes)
+    found = dict.fromkeys(cause.label for cause in causes)
     verb = "requires" if len(found) == 1 else "require"
     unproven = ", ".join(requirement.unproven)
     proof = f" once {unproven} finds it again" if unproven else ""
     return f"{', '.join(found)} {verb} draining{proof} (policy row {requirement.row}): {requirement.reason}"
-
-
-def _name(cause: Cause) -> str:
-    """`XID 79`, else the whole code: a label such as `slow` does not tell of which check it is."""
-    has_number = cause.xid is not None or cause.sxid is not None
-    return cause.label if has_number else cause.code
 
 
 def _requiring(record: QuarantineRecord, requirement: Requirement | None, now: float) -> QuarantineRecord:

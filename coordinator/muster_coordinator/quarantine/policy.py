@@ -224,7 +224,7 @@ def _spared_text(finding: StandingFinding, row: Row | None) -> str:
 
 def _drains_again(finding: StandingFinding, row: Row) -> str:
     again = f"when {finding.check} reports it again, muster drains the node again (policy row {row.name})"
-    return f"{finding.as_cause.short} still stands: {again}"
+    return f"{finding.as_cause.full} still stands: {again}"
 
 
 def _causes(findings: Iterable[StandingFinding]) -> tuple[Cause, ...]:

@@ -6,7 +6,7 @@ from muster.transition import Cause
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 
 MOST_FINDINGS = 32
-"""Maximum number of findings in a report; a node that has more is bad enough."""
+"""Maximum number of findings, and of reasons, in a report; a node that has more is bad enough."""
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 """The severities of findings that stand."""
@@ -21,6 +21,7 @@ def health_report(view: NodeView, at: float) -> NodeHealthReport:
         health=view.health,
         is_silent=view.lost or view.left,
         findings=tuple(_finding(finding) for finding in worst),
+        reasons=view.reasons[:MOST_FINDINGS],
     )
 
 

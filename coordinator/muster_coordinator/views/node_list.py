@@ -166,14 +166,14 @@ def _model(device: JsonObject) -> str:
 
 
 def _labels(node: JsonObject) -> list[str]:
-    """The findings of a node, the worst first, each once with all its GPUs: `XID 79 GPU 3`, `gemm.slow GPU 0,1`."""
+    """The findings of a node, the worst first, each once with all its GPUs: `XID 79 GPU3`, `gemm.slow GPU0,1`."""
     gpus: dict[tuple[str, bool], dict[str, None]] = {}
     for finding in sorted(node["findings"], key=lambda finding: SEVERITY_ORDER.index(finding["severity"])):
         gpu = finding.get("device")
         indexes = gpus.setdefault((_label(finding), gpu is None), {})
         if gpu is not None:
             indexes[str(gpu)] = None
-    return [f"{label} GPU {','.join(indexes)}" if indexes else label for (label, _), indexes in gpus.items()]
+    return [f"{label} GPU{','.join(indexes)}" if indexes else label for (label, _), indexes in gpus.items()]
 
 
 def _label(finding: JsonObject) -> str:

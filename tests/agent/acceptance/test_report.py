@@ -234,7 +234,7 @@ def test_the_terminal_shows_sections_verdicts_and_findings(told, capsys):
         *_, verdict, note = out.splitlines()
         assert verdict == "quick: FAIL (simulated devices), 2 nodes, 12.2 s"
         assert note.startswith("No GPU was tested on gpu02: none was found there")
-    assert "\nCause: too_hot GPU 1: 91 <degrees>; reset the GPU\n" in out
+    assert "\nCause: too hot GPU1: nvml.too_hot; reset the GPU; 91 <degrees>\n" in out
     assert note in page(told)
 
 
@@ -244,5 +244,5 @@ def test_the_cause_names_the_gpu_and_counts_the_others(told):
     lost = Finding(code="nvml.xid", summary="XID 79, off\nthe bus", severity=Severity.ERROR, evidence={"xid": 79})
     steps = [step_report("ENV", "nvml", "x", [run_of("nvml", Verdict.FAIL, NOTE, HOT, lost)])]
     said = terminal.why_failed(report("quick", steps, inventory, 1000.0, 1.0))
-    assert said == "too_hot GPU 1: 91 <degrees>; reset the GPU; GPU-5c1d; +1 more: XID 79"
+    assert said == "too hot GPU1: nvml.too_hot; reset the GPU; GPU-5c1d; 91 <degrees>; +1 more: XID 79"
     assert terminal.why_failed(told.model_copy(update={"steps": told.steps[1:]})) == ""

@@ -13,7 +13,7 @@ from muster.model import Action, Finding, Severity
 LOST = Finding(
     code="nvml.device_lost", summary="no answer", severity=Severity.ERROR, action=Action.REBOOT_NODE, device=3
 )
-CAUSE = "device_lost GPU 3: no answer; reboot the node (policy row gpu-lost)"
+CAUSE = "lost GPU3: nvml.device_lost; reboot the node; no answer (policy row gpu-lost)"
 NODES = ("bad", "fine", "good", "worse")
 REASON = ("--reason", "swapping a fan")
 SCRIPT = """#!/bin/sh
@@ -115,7 +115,7 @@ async def test_budget_and_history_say_what_was_done_by_whom(told):
     header, latest, outcome, first, *_ = await lines(told, "quarantine", "history", "bad")
     assert words(header) == ["TIME", "NODE", "WHAT", "BY", "REASON"]
     assert words(latest)[1:4] == ["bad", "IN_SERVICE to CORDONED", "-"]
-    assert words(latest)[4].startswith("device_lost GPU 3: ")
+    assert words(latest)[4].startswith("lost GPU3: nvml.device_lost; ")
     assert outcome == "    script: DONE: exit code 0: asked about bad"
     assert words(first)[1:3] == ["bad", "ACCEPTING to IN_SERVICE"]
     both = await lines(told, "quarantine", "history", "--limit", "2")
@@ -132,7 +132,7 @@ async def test_people_hold_and_release_in_their_own_name(told):
     assert words(released[1])[3:] == ["-"]
     back = await lines(told, "quarantine", "release", "bad", *REASON, "--by", "ann", "--untested")
     assert words(back[1])[:2] == ["bad", "IN_SERVICE"]
-    assert "device_lost GPU 3 still stands: when nvml reports it again, muster drains the node again" in back[1]
+    assert "nvml.device_lost GPU3 still stands: when nvml reports it again, muster drains the node again" in back[1]
     history = [words(line) for line in (await lines(told, "quarantine", "history"))[1:]]
     assert [line[1:4] for line in history if line[3:] and line[3] == "ann"] == [
         ["bad", "CORDONED to IN_SERVICE", "ann"],

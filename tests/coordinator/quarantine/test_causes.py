@@ -27,7 +27,7 @@ def test_a_cause_has_the_number_the_gpu_and_its_uuid(quarantine: Any) -> None:
     find(told, "a", told.charge("gemm.driver", **xid))
     assert told.transition("a").causes == told.case("a").causes
     (cause,) = told.case("a").causes
-    assert (cause.short, cause.check, cause.uuid) == ("XID 79 GPU 3", "gemm", "GPU-5c1d")
+    assert (cause.short, cause.check, cause.uuid) == ("XID 79 GPU3", "gemm", "GPU-5c1d")
     assert cause.summary == "it has fallen off the bus"
 
 
@@ -36,7 +36,7 @@ def test_the_worst_comes_first(quarantine: Any) -> None:
     told = quarantine(2)
     slow, unproven = told.charge("gemm.slow"), told.charge("gemm.odd", Proof.ONCE)
     find(told, "a", told.charge("host.full"), unproven, slow, told.charge("nvml.gone"))
-    assert shorts(told, "a") == ["gone GPU 0", "slow GPU 0", "odd GPU 0"]
+    assert shorts(told, "a") == ["gone GPU0", "slow GPU0", "odd GPU0"]
 
 
 def test_what_two_checks_found_is_one_cause(quarantine: Any) -> None:
@@ -45,14 +45,14 @@ def test_what_two_checks_found_is_one_cause(quarantine: Any) -> None:
     found = told.charge("gemm.driver", evidence={"xid": 79})
     again, there = (found.model_copy(update=changed) for changed in ({"check": "nvml"}, {"device": 1}))
     find(told, "a", found, again, there)
-    assert shorts(told, "a") == ["XID 79 GPU 0", "XID 79 GPU 1"]
+    assert shorts(told, "a") == ["XID 79 GPU0", "XID 79 GPU1"]
 
 
 def test_more_than_eight_are_not_named(quarantine: Any) -> None:
     """No list shows more, and a node can find as many as it likes."""
     told = quarantine(2)
     find(told, "a", *(told.charge("gemm.slow", device=device) for device in range(20)))
-    assert shorts(told, "a") == [f"slow GPU {device}" for device in range(8)]
+    assert shorts(told, "a") == [f"slow GPU{device}" for device in range(8)]
 
 
 def test_they_stay_until_the_node_is_back(quarantine: Any) -> None:
@@ -89,7 +89,7 @@ def test_a_node_that_waits_says_what_for(quarantine: Any) -> None:
     told.accuse("a", "nvml.gone")
     assert (told.transition("a").after, told.transition("a").causes) == (ServiceState.HELD, (GONE,))
     told.accuse("a", "gemm.slow")
-    assert [cause.short for cause in told.case("a").causes] == ["slow GPU 0"]
+    assert [cause.short for cause in told.case("a").causes] == ["slow GPU0"]
 
 
 def test_observe_mode_says_the_causes_too(quarantine: Any) -> None:

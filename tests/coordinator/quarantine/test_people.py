@@ -102,7 +102,7 @@ def test_a_release_untested_says_what_will_drain_the_node_again(quarantine: Any)
     told.accuse("a", "nvml.gone", "host.full")
     assert told.case("a").will_drain_again == ()
     told.release("a", untested=True)
-    again = ("gone GPU 0 still stands: when nvml reports it again, muster drains the node again (policy row gone)",)
+    again = ("nvml.gone GPU0 still stands: when nvml reports it again, muster drains the node again (policy row gone)",)
     assert told.case("a").will_drain_again == again
     told.hold("a")
     assert told.case("a").will_drain_again == ()

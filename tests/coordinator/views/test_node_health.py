@@ -45,6 +45,12 @@ def test_evidence_that_is_no_number_is_no_xid():
     assert said.xid is None
 
 
+def test_a_node_that_is_not_healthy_says_why():
+    """Also if no finding stands against it."""
+    reasons = ("not measured yet: host",)
+    assert health_report(view(health=Health.UNKNOWN, reasons=reasons), 5.0).reasons == reasons
+
+
 def test_a_node_that_does_not_report_is_silent():
     """Whether it is lost or has left the fleet."""
     assert [health_report(view(**{state: True}), 5.0).is_silent for state in ("lost", "left")] == [True, True]

@@ -102,9 +102,9 @@ def test_findings_are_the_worst_first_and_once():
     """With the number of an XID, which says what it is, and all GPUs that have it."""
     xid = finding("kernel_log.xid", xid=79)
     findings = (finding("a.note", Severity.INFO), xid, xid, xid.model_copy(update={"device": 3}))
-    assert "XID 79, XID 79 GPU 3, a.note" in node_list([node(findings=findings)], NOW, None)
+    assert "XID 79, XID 79 GPU3, a.note" in node_list([node(findings=findings)], NOW, None)
     slow = [finding("gemm.slow").model_copy(update={"device": gpu}) for gpu in (0, 5)]
-    assert "gemm.slow GPU 0,5" in node_list([node(findings=slow)], NOW, None)
+    assert "gemm.slow GPU0,5" in node_list([node(findings=slow)], NOW, None)
 
 
 @cases("evidence", [{"xid": 79}, {"sxid": 12028}, {"xid": 48, "sxid": 1}])
@@ -180,11 +180,11 @@ def test_what_says_least_gives_way_first(name, shown):
     xid = finding("kernel_log.xid", xid=79).model_copy(update={"device": 3})
     long = finding("training_ddp.loss_not_falling")
     fleet = [node(name, lost=True, devices=H100, findings=(xid,)), node("n2", devices=H100)]
-    assert node_list(fleet, NOW, 120).splitlines()[1].split("  ")[-1] == "XID 79 GPU 3"
+    assert node_list(fleet, NOW, 120).splitlines()[1].split("  ")[-1] == "XID 79 GPU3"
     assert "LOST (was HEALTHY)" in node_list(fleet, NOW, 120)
     header, first, _ = node_list(fleet, NOW, 80).splitlines()
     assert header.split() == ["NODE", "HEALTH", "SERVICE", "FINDINGS"]
-    assert first == f"{name}  LOST     IN_SERVICE  XID 79 GPU 3"
+    assert first == f"{name}  LOST     IN_SERVICE  XID 79 GPU3"
     assert node_list(fleet, NOW, 84).splitlines()[0].split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "FINDINGS"]
     fleet = [node(name, lost=True, findings=(long, xid)), node("n2", devices=H100)]
     header, first, _ = node_list(fleet, NOW, 80).splitlines()

@@ -71,12 +71,12 @@ def scheduled(mark=Mark.NONE, **known):
         ({"requirement": REQUIRED}, [FOUND]),
         (
             {"requirement": REQUIRED, "causes": (SLOW,)},
-            ["slow GPU 1: too slow; inspect the hardware (policy row slow)"],
+            ["slow GPU1: gemm.slow; inspect the hardware; too slow (policy row slow)"],
         ),
-        ({"causes": (XID,)}, ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d"]),
+        ({"causes": (XID,)}, ["Drained for XID 79 GPU3: it has fallen off the bus; GPU-5c1d"]),
         (
             {"requirement": REQUIRED, "causes": (XID, XID.model_copy(update={"device": 2}))},
-            ["Drained for XID 79 GPU 3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU 2", FOUND],
+            ["Drained for XID 79 GPU3: it has fallen off the bus; GPU-5c1d; +1 more: XID 79 GPU2", FOUND],
         ),
         (
             {"upcoming": UpcomingRequirement(row="heat", code="nvml.too_hot", at=AT), "state": ServiceState.IN_SERVICE},
@@ -260,7 +260,7 @@ def test_the_history_says_for_what_a_node_was_drained():
         causes=(XID,),
     )
     (_, line) = decision_table([TransitionRecord(transition=transition)]).splitlines()
-    assert line.endswith("XID 79 GPU 3: it has fallen off the bus; GPU-5c1d: policy row xid")
+    assert line.endswith("XID 79 GPU3: it has fallen off the bus; GPU-5c1d: policy row xid")
 
 
 def test_what_changes_no_state_is_no_move():

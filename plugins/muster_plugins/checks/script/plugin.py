@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from muster import ActionOutcome, Check, Config, Section, Survey, Transition, hookimpl
+from muster import ActionOutcome, Alarm, Check, Config, Section, Survey, Transition, hookimpl
 from muster.errors import SettingsError
-from muster_plugins.checks.script.actor import ScriptActor, act
+from muster_plugins.checks.script.actor import ScriptActor, act, notify
 from muster_plugins.checks.script.check import ScriptCheck, make_check
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.no_params import NoParams
@@ -50,3 +50,9 @@ async def muster_survey(config: Config) -> Survey | None:
 async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
     actor = config.plugin(NAME, ScriptSettings).actor
     return None if actor is None else await act(actor, config.settings.fleet, transition)
+
+
+@hookimpl
+async def muster_alarm(config: Config, alarm: Alarm) -> ActionOutcome | None:
+    actor = config.plugin(NAME, ScriptSettings).actor
+    return None if actor is None or not actor.alarms else await notify(actor, config.settings.fleet, alarm)

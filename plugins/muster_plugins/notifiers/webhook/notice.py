@@ -30,7 +30,7 @@ class Notice:
 
     @property
     def headline(self) -> str:
-        """The transition in one line, cause first: `n017 drained: XID 79 GPU 3: GPU has fallen off the bus`."""
+        """The transition in one line, cause first: `n017 drained: XID 79 GPU3: GPU has fallen off the bus`."""
         return f"{self.transition.node} {_IS[self.transition.after]}: {cause_text(self.transition)}"
 
     @property

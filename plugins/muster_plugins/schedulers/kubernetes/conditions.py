@@ -55,25 +55,32 @@ def _health(report: NodeHealthReport) -> _ConditionContent:
     status = _STATUS[report.health]
     is_bad = status == "False" and report.findings and report.findings[0].severity is Severity.ERROR
     reason = _reason(report.findings[0]) if is_bad else _WORD[report.health]
-    return _ConditionContent(status, reason, _message(report.findings) or f"health is {report.health}")
+    return _ConditionContent(status, reason, _message(report))
 
 
 def _component(kind: str, report: NodeHealthReport) -> _ConditionContent:
     """Only errors are a problem. Without an error, a node that was not measured is Unknown."""
     found = [each for each in report.findings if component_of(each) == kind and each.severity is Severity.ERROR]
     if found:
-        return _ConditionContent("True", _reason(found[0]), _message(found))
+        return _ConditionContent("True", _reason(found[0]), _causes(found))
     if report.health is Health.UNKNOWN:
         return _ConditionContent("Unknown", _WORD[report.health], "not every check could tell")
     return _ConditionContent("False", "NoProblem", "no check finds a problem")
 
 
-def _message(findings: Sequence[HealthFinding]) -> str:
-    return describe_causes(findings, findings[0].action)[:MOST_CHARACTERS] if findings else ""
+def _message(report: NodeHealthReport) -> str:
+    """The findings; without any, why the node is not healthy, for example which checks have not reported yet."""
+    if report.findings:
+        return _causes(report.findings)
+    return "; ".join(report.reasons)[:MOST_CHARACTERS] or f"health is {report.health}"
+
+
+def _causes(findings: Sequence[HealthFinding]) -> str:
+    return describe_causes(findings, findings[0].action)[:MOST_CHARACTERS]
 
 
 def _reason(finding: HealthFinding) -> str:
-    """The label as the API takes a reason: `Xid79`, `EccUncorrected`."""
+    """The label as the API takes a reason: `Xid79`, `NvmlEccUncorrected`."""
     words = re.findall(r"[A-Za-z0-9]+", finding.label)
     reason = "".join(word[0].upper() + word[1:].lower() for word in words)
     return reason if reason[:1].isalpha() else f"Finding{reason}"

@@ -1,6 +1,6 @@
 """Marks nodes in Slurm, and reads who keeps work off a node.
 
-The reason shows that a drain is ours. `muster: XID 79 GPU 3: … [ID]` takes a node out of service; ID is the
+The reason shows that a drain is ours. `muster: XID 79 GPU3: … [ID]` takes a node out of service; ID is the
 transition's id. The cause comes first because `sinfo -R` shows 20 characters. `muster:ID …` is the form of earlier
 versions. `muster-test: …` keeps work off a node during a test.
 

@@ -64,7 +64,7 @@ def test_generic():
 
 
 CAUSE = Cause(code="kernel_log.xid", device=3, uuid="GPU-5c1d", xid=79, summary="XID 79, GPU has fallen off the bus")
-HEADLINE = "gpu-0042 drained: XID 79 GPU 3: GPU has fallen off the bus; replace the hardware; GPU-5c1d"
+HEADLINE = "gpu-0042 drained: XID 79 GPU3: GPU has fallen off the bus; replace the hardware; GPU-5c1d"
 
 
 def test_the_cause_comes_first():

@@ -66,18 +66,18 @@ async def test_the_list_of_reasons_names_the_fault(nodes, coordinator, eventuall
             await becomes(name, "IN_SERVICE")
         await agents["gpu1"].report("nvml", "FAIL", findings=(BUS,))
         await becomes("gpu1", "CORDONED")
-        assert listed(nodes, 20) == "muster: XID 79 GPU 3"
+        assert listed(nodes, 20) == "muster: XID 79 GPU3:"
         assert listed(nodes, 120).startswith(
-            "muster: XID 79 GPU 3: GPU has fallen off the bus; reboot the node; gpu1-3 ["
+            "muster: XID 79 GPU3: GPU has fallen off the bus; reboot the node; gpu1-3 ["
         )
 
         coordinator.ask("POST", "/api/v1/nodes/gpu1/release", {"by": "ann", "reason": "rebooted"})
         await becomes("gpu1", "PROBATION")
-        assert listed(nodes, 20) == "muster: XID 79 GPU 3"
-        assert listed(nodes, 60).startswith("muster: XID 79 GPU 3, retest: GPU has fallen off the bus")
+        assert listed(nodes, 20) == "muster: XID 79 GPU3,"
+        assert listed(nodes, 60).startswith("muster: XID 79 GPU3, retest: GPU has fallen off the bus")
         told = [line for line in coordinator.log if line.get("event") == "transition_told"]
         causes = {line["after"]: line["causes"] for line in told}
-        assert causes["CORDONED"] == "XID 79 GPU 3: GPU has fallen off the bus; reboot the node; gpu1-3"
-        assert causes["PROBATION"].startswith("XID 79 GPU 3, retest: GPU has fallen off the bus")
+        assert causes["CORDONED"] == "XID 79 GPU3: GPU has fallen off the bus; reboot the node; gpu1-3"
+        assert causes["PROBATION"].startswith("XID 79 GPU3, retest: GPU has fallen off the bus")
         coordinator.ask("POST", "/api/v1/nodes/gpu1/release", {"by": "ann", "reason": "it is well", "untested": True})
         await becomes("gpu1", "IN_SERVICE")

@@ -258,7 +258,7 @@ BUS = Cause(
 
 
 @pytest.mark.parametrize(
-    ("after", "begin"), [("CORDONED", "muster: XID 79 GPU 3"), ("PROBATION", "muster: XID 79 GPU 3, retest")]
+    ("after", "begin"), [("CORDONED", "muster: XID 79 GPU3"), ("PROBATION", "muster: XID 79 GPU3, retest")]
 )
 def test_a_drain_says_its_cause_first(after, begin):
     """So that the first 20 characters tell; the id comes last, and a retest keeps the cause."""

@@ -44,8 +44,9 @@ def test_a_faulty_node_is_drained_while_no_job_uses_it(checked, eventually):
     """Others stay, and what was found is in the system log."""
     checked.put_fault("gpu1", kind="ecc")
     eventually(lambda: "DRAIN" in checked.node("gpu1")["State"], "the drain")
-    assert checked.node("gpu1")["Reason"].startswith("ecc_uncorrected GPU 0: ")
-    assert "reset the GPU; SIM-gpu1-0 (muster-node-check) [" in checked.node("gpu1")["Reason"]
+    assert checked.node("gpu1")["Reason"].startswith("ECC UE GPU0: simulated.ecc_uncorrected; ")
+    assert "; reset the GPU; SIM-gpu1-0; " in checked.node("gpu1")["Reason"]
+    assert " (muster-node-check) [" in checked.node("gpu1")["Reason"]
     assert checked.node("gpu2")["State"] == "IDLE"
     assert "health_check, job none: exit code 2\n" in system_log(checked)
     assert "simulated.ecc_uncorrected on device 0" in system_log(checked)

@@ -84,8 +84,9 @@ def test_a_faulty_node_is_drained_and_the_job_runs_elsewhere(guarded, tmp_path, 
     guarded.put_fault("gpu1", kind="ecc")
     job = guarded.sbatch("--nodes=1", f"--output={tmp_path / 'out'}", "--wrap=echo from $SLURMD_NODENAME")
     eventually(lambda: guarded.node("gpu1")["State"] == "IDLE+DRAIN", "the drain")
-    assert guarded.node("gpu1")["Reason"].startswith("ecc_uncorrected GPU 0: ")
-    assert "reset the GPU; SIM-gpu1-0 (muster-node-check) [" in guarded.node("gpu1")["Reason"]
+    assert guarded.node("gpu1")["Reason"].startswith("ECC UE GPU0: simulated.ecc_uncorrected; ")
+    assert "; reset the GPU; SIM-gpu1-0; " in guarded.node("gpu1")["Reason"]
+    assert " (muster-node-check) [" in guarded.node("gpu1")["Reason"]
     assert "simulated.ecc_uncorrected on device 0" in system_log(guarded).read_text()
     eventually(lambda: guarded.job(job)["JobState"] == "PENDING", "the requeue")
     guarded.scontrol("update", f"JobId={job}", "StartTime=now")
@@ -100,7 +101,7 @@ def test_a_node_that_a_job_leaves_faulty_is_drained(guarded, tmp_path, eventuall
     ended = guarded.ended(job)
     assert ended["JobState"] == "COMPLETED"
     eventually(lambda: "DRAIN" in guarded.node(ended["NodeList"])["State"], "the drain")
-    assert guarded.node(ended["NodeList"])["Reason"].startswith("ecc_uncorrected GPU 0: ")
+    assert guarded.node(ended["NodeList"])["Reason"].startswith("ECC UE GPU0: simulated.ecc_uncorrected; ")
 
 
 @pytest.mark.parametrize(

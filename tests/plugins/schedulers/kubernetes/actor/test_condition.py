@@ -42,10 +42,10 @@ def told(health, *findings, by_component=False, before=(), **more):
         ("HEALTHY", [], "True", "Healthy"),
         ("DEGRADED", [finding(severity="WARNING")], "True", "Degraded"),
         ("SUSPECT", [finding()], "False", "Xid79"),
-        ("FAILED", [finding(ECC), finding()], "False", "EccUncorrected"),
+        ("FAILED", [finding(ECC), finding()], "False", "NvmlEccUncorrected"),
         ("FAILED", [finding({"code": "kernel_log.sxid", "sxid": 12028})], "False", "Sxid12028"),
-        ("FAILED", [finding({"code": "script.nhc.disk-full"})], "False", "NhcDiskFull"),
-        ("FAILED", [finding({"code": "mine.9_lives"})], "False", "Finding9Lives"),
+        ("FAILED", [finding({"code": "script.nhc.disk-full"})], "False", "ScriptNhcDiskFull"),
+        ("FAILED", [finding({"code": "9.lives"})], "False", "Finding9Lives"),
         ("FAILED", [], "False", "Failed"),
         ("UNKNOWN", [finding(severity="UNKNOWN")], "Unknown", "NotMeasured"),
     ],
@@ -65,8 +65,14 @@ def test_the_message_says_the_cause_first():
     """With the UUID and what to do."""
     (said,) = conditions(report("FAILED", finding(), finding(ECC)), {}, by_component=False)
     assert said["message"] == (
-        f"XID 79 GPU 3: GPU has fallen off the bus; reboot the node; {UUID}; +1 more: ecc_uncorrected GPU 0"
+        f"XID 79 GPU3: GPU has fallen off the bus; reboot the node; {UUID}; +1 more: nvml.ecc_uncorrected GPU0"
     )
+
+
+def test_without_a_finding_the_message_says_what_is_missing():
+    """A new node is not measured, and an operator sees by which checks."""
+    (said,) = conditions(report("UNKNOWN", reasons=("not measured yet: host",)), {}, by_component=False)
+    assert (said["status"], said["message"]) == ("Unknown", "not measured yet: host")
 
 
 @pytest.mark.parametrize(

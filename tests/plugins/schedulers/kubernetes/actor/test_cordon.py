@@ -97,7 +97,7 @@ async def test_event_and_annotation_say_the_cause(standin, coordinator):
     told = {"causes": [bus], "action": "REBOOT_NODE", "reason": "policy row fallen-off-the-bus " + "x" * 2000}
     await coordinator.tell("CORDONED", **told)
     (event,) = events(standin)
-    assert event["message"].startswith("XID 79 GPU 3: off the bus; reboot the node; GPU-5c1d; policy row fallen-off-")
+    assert event["message"].startswith("XID 79 GPU3: off the bus; reboot the node; GPU-5c1d; policy row fallen-off-")
     assert event["message"].endswith("x (to-CORDONED)")
     assert len(event["message"]) == 1024
     mark = json.loads(standin.node("n1")["metadata"]["annotations"]["muster.dev/quarantine"])

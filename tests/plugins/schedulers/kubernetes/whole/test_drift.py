@@ -1,7 +1,7 @@
 """What somebody or something removes of muster's marks, without a word for the node, is put back by the survey."""
 
 LOST = ("without-mark", "without-taint", "made-anew", "made-anew-with-taint")
-BROKEN = [("False", "EccUncorrected")]
+BROKEN = [("False", "SimulatedEccUncorrected")]
 STARTUP_TAINT = {"key": "muster.dev/accepting", "effect": "NoSchedule"}
 
 

@@ -9,7 +9,7 @@ STEPS = {
 }
 """By node, verb and path of the request that is under way when the coordinator is killed."""
 
-BROKEN = [("False", "EccUncorrected")]
+BROKEN = [("False", "SimulatedEccUncorrected")]
 FOR_EVER = {"times": 1000, "seconds": 1000.0}
 
 

@@ -45,7 +45,7 @@ def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
     fleet.becomes("CORDONED", "new")
     node = cluster.node("new")
     assert (node.is_quarantined, node.state) == (True, "cordoned")
-    eventually(lambda: cluster.node("new").condition == [("False", "EccUncorrected")], "the condition")
+    eventually(lambda: cluster.node("new").condition == [("False", "SimulatedEccUncorrected")], "the condition")
 
     fleet.stop_agent("new")
     eventually(lambda: cluster.node("new").condition == [("Unknown", "AgentSilent")], "the condition")

@@ -31,7 +31,7 @@ def test_a_dry_run_shows_health_and_only_reads_otherwise(new_fleet, cluster, rea
         fleet.becomes("CORDONED", "rehearsed", effect="WOULD")
         would = "kubernetes: WOULD: would patch node rehearsed: spec.unschedulable=true, "
         eventually(lambda: fleet.story("rehearsed", "action")[-1].startswith(would), "it to be stored what it would do")
-        broken = [("False", "EccUncorrected")]
+        broken = [("False", "SimulatedEccUncorrected")]
         eventually(lambda: cluster.node("rehearsed").condition == broken, "its condition")
     assert cluster.node("rehearsed").is_untouched
     asked = {(it.verb, it.path) for it in cluster.standin.requests if it.user == reader}
@@ -48,7 +48,7 @@ def test_observe_mode_shows_health(new_fleet, cluster, reader, eventually, ecc):
         fleet.start_agent("watched", ecc)
         eventually(lambda: fleet.api.get("nodes", "watched")["health"] in {"SUSPECT", "FAILED"}, "the fault")
         known_at = time.monotonic()
-        eventually(lambda: cluster.node("watched").condition == [("False", "EccUncorrected")], "the condition")
+        eventually(lambda: cluster.node("watched").condition == [("False", "SimulatedEccUncorrected")], "the condition")
         assert time.monotonic() - known_at < WITHIN_S
         first = heartbeat(cluster)
         eventually(lambda: heartbeat(cluster) > first, "a heartbeat")
