@@ -29,6 +29,8 @@ from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
     AgentMisbehaved,
     Event,
+    LinkCaughtUp,
+    LinkLost,
     LinkRestored,
     PublishReferences,
     SendAck,
@@ -108,7 +110,7 @@ class CoordinatorLink:
         known: Callable[[], Iterable[str]],
     ) -> None:
         self.connected = False
-        self._was_connected = False
+        self._is_up = False
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
@@ -157,6 +159,9 @@ class CoordinatorLink:
                 log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
             except* _Superseded:
                 log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
+            if self._is_up:
+                self._is_up = False
+                await self._deliver([LinkLost()])
             if self._newer_epoch is not None:
                 return
             await asyncio.sleep(pause_s(attempt))
@@ -176,9 +181,8 @@ class CoordinatorLink:
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
-        if self._was_connected:
-            await self._deliver([LinkRestored()])
-        self._was_connected = True
+        self._is_up = True
+        await self._deliver([LinkRestored()])
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
@@ -202,6 +206,8 @@ class CoordinatorLink:
             if not subscribed:
                 await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
                 self.connected = await self._subscribe(client, wanted)
+                if self.connected:
+                    await self._deliver([LinkCaughtUp()])
                 log.info("broker_connected", broker=self._broker_url)
             elif wanted != subscribed:
                 await self._switch(client, wanted - subscribed, subscribed - wanted)

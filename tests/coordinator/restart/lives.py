@@ -93,7 +93,7 @@ def ordered(commands):
 
 
 def presence(node, online=True):
-    return PresenceSeen(Presence(id="m", sent_at=1.0, node=node, online=online))
+    return PresenceSeen(Presence(id="m", sent_at=1.0, node=node, online=online, goodbye=not online))
 
 
 def inventory(node, kept=False):
