@@ -11,24 +11,11 @@ import aiomqtt
 from muster.backoff import backoff_s
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
+from muster.reconnect import LONGEST_PAUSE_S
 from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
 """Maximum number of unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
-
-LONGEST_PAUSE_S = 15.0
-"""However long the broker was away, each of 10,000 agents is back within RECONNECTED_WITHIN_S, even if its first attempt
-fails. With full jitter an agent tries at most 15 s after the broker's return. An attempt fails after 10 s at the latest,
-the next one comes at most 15 s later and takes again up to 10 s, and the greeting 2 s: 15 + 10 + 15 + 10 + 2 = 52 s.
-With 20 s it would be 62 s.
-
-The broker is not stormed: agents that wait from 0 to 15 s come back with at most 2 / 15 of them in a second, which is
-1,333 of 10,000, and fewer each second after. Mosquitto 2.0.11 greets 6,000 agents a second without TLS, and 500 with
-mutual TLS on one core (2 ms each, measured): all 10,000 take 20 s, and no attempt waits longer than its 10 s.
-"""
-
-RECONNECTED_WITHIN_S = 60.0
-"""All agents are connected again this long after the broker's return."""
 
 
 def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:

@@ -25,15 +25,15 @@ import math
 from collections import OrderedDict
 from typing import NamedTuple
 
-from muster.mqtt import RECONNECTED_WITHIN_S
+from muster.reconnect import RECONNECTED_WITHIN_S
 
 LOST_AFTER_HEARTBEATS = 3
 """Three heartbeats: one may be lost on the way and one may be late."""
 
 WILL_BELIEVED_AFTER_S = 5.0
-"""Mosquitto 2.0.11 with 8,000 connected nodes sends all wills when it gets SIGTERM, and drops us 0.06 s after the first;
-with a database of 83 MB, which it writes in between, after 0.25 s. A disk of 20 MB/s takes 4 s for that. An agent that
-lost only its connection has tried three times by then (0.5, 1 and 2 s, `mqtt.pause_s`).
+"""Mosquitto 2.0.11 with 8,000 connected nodes sends all wills when it gets SIGTERM, and drops us 0.06 s after the
+first. In between it writes its database if it has one; with 83 MB it drops us after 0.25 s, and a disk of 20 MB/s would
+take 4 s. An agent that has lost only its connection has tried three times by then (0.5, 1 and 2 s, `mqtt.pause_s`).
 """
 
 

@@ -34,8 +34,8 @@ class Node:
     Measurements from before `forgotten_at` do not count.
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
-    before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's process,
-    empty while it is not known.
+    before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
+    process, empty while it is not known.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which

@@ -132,12 +132,12 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class LinkLost:
-    """The coordinator has lost its connection to the broker. After a start it has none before the first LinkRestored."""
+    """The coordinator has lost its connection to the broker, with which every start begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkRestored:
-    """The coordinator reaches the broker. What nodes have found meanwhile is still in their outboxes."""
+    """The coordinator reaches the broker again. What nodes have found meanwhile is still in their outboxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +162,8 @@ class RetentionEnded:
 Request = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
 Seen = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
+
+Learned = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
 
 Event = Seen | Request | Ticked | LinkEvent | RetentionEnded | quarantine.Event
 

@@ -110,7 +110,7 @@ class CoordinatorLink:
         known: Callable[[], Iterable[str]],
     ) -> None:
         self.connected = False
-        self._is_up = False
+        self._was_connected = self._is_up = False
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
@@ -181,8 +181,9 @@ class CoordinatorLink:
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
-        self._is_up = True
-        await self._deliver([LinkRestored()])
+        if self._was_connected:
+            await self._deliver([LinkRestored()])
+        self._was_connected = self._is_up = True
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
@@ -206,8 +207,6 @@ class CoordinatorLink:
             if not subscribed:
                 await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
                 self.connected = await self._subscribe(client, wanted)
-                if self.connected:
-                    await self._deliver([LinkCaughtUp()])
                 log.info("broker_connected", broker=self._broker_url)
             elif wanted != subscribed:
                 await self._switch(client, wanted - subscribed, subscribed - wanted)
@@ -256,9 +255,17 @@ class CoordinatorLink:
         await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Delivers misconduct of nodes every LOOK_S: one event per node and kind, for any number of messages."""
+        """Delivers misconduct of nodes every LOOK_S: one event per node and kind, for any number of messages.
+
+        It also delivers that the link has caught up. `_listen` must not wait for the receiver, as agents wait for our
+        heartbeat.
+        """
+        has_caught_up = False
         while True:
             await asyncio.sleep(LOOK_S)
+            if self.connected and not has_caught_up:
+                has_caught_up = True
+                await self._deliver([LinkCaughtUp()])
             for (node, topic), count in inbox.dropped.items():
                 self.refused["beyond_allowance"] += count
                 self._note_misconduct(node, Misconduct.FLOODING, topic)
