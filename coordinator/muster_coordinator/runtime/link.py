@@ -110,7 +110,7 @@ class CoordinatorLink:
         known: Callable[[], Iterable[str]],
     ) -> None:
         self.connected = False
-        self._was_connected = self._is_up = False
+        self._was_connected = False
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
@@ -159,8 +159,7 @@ class CoordinatorLink:
                 log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
             except* _Superseded:
                 log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
-            if self._is_up:
-                self._is_up = False
+            if attempt == 0:
                 await self._deliver([LinkLost()])
             if self._newer_epoch is not None:
                 return
@@ -183,7 +182,7 @@ class CoordinatorLink:
             self._outbox.put_nowait(self._references)
         if self._was_connected:
             await self._deliver([LinkRestored()])
-        self._was_connected = self._is_up = True
+        self._was_connected = True
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
@@ -255,17 +254,16 @@ class CoordinatorLink:
         await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Delivers misconduct of nodes every LOOK_S: one event per node and kind, for any number of messages.
+        """Delivers every LOOK_S the misconduct of nodes, one event per node and kind, and once that it has caught up.
 
-        It also delivers that the link has caught up. `_listen` must not wait for the receiver, as agents wait for our
-        heartbeat.
+        `_listen` must not wait for the receiver: agents wait for our heartbeat.
         """
         has_caught_up = False
         while True:
             await asyncio.sleep(LOOK_S)
             if self.connected and not has_caught_up:
-                has_caught_up = True
                 await self._deliver([LinkCaughtUp()])
+                has_caught_up = True
             for (node, topic), count in inbox.dropped.items():
                 self.refused["beyond_allowance"] += count
                 self._note_misconduct(node, Misconduct.FLOODING, topic)

@@ -67,11 +67,11 @@ class Presence(NodeMessage):
     """An agent is online, repeated as a heartbeat; or it is offline.
 
     With `online` false and `goodbye` true, the agent has stopped in order. With `goodbye` false it is the last will,
-    which says only that the broker has lost the connection. An agent of an earlier version never says goodbye, so both
-    its messages count as a will. That is the safe way. A goodbye that is taken for a will makes a node lost a few
-    seconds late; a will that is taken for a goodbye makes a whole fleet lost when its broker restarts.
+    which says only that the broker has lost the connection. An older agent never says goodbye, so both its messages
+    count as a will. That is the safe way. A goodbye that is taken for a will makes a node lost a few seconds late; a
+    will that is taken for a goodbye makes a whole fleet lost when its broker restarts.
 
-    `process` is an id of the agent's process, which changes with each start; empty from an earlier version.
+    `process` is an id of the agent's process, which changes with each start; an older agent sends none.
 
     `outbox` is the number of runs that wait to be stored; `dropped` counts the runs of each check that were dropped.
     """
