@@ -111,7 +111,7 @@ class Fleet:
                 commands = self._liveness.take_presence(event, now)
             case events.GroupReplySeen(message):
                 commands = [*self._liveness.hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
-            case events.InventorySeen() | events.LabelsSeen() | events.AgentMisbehaved() | events.LinkRestored():
+            case _ if isinstance(event, events.Learned):
                 commands = self._learn(event, now)
             case events.Ticked():
                 commands = self._tick(event, now)
@@ -263,10 +263,8 @@ class Fleet:
         record = self._quarantine.records.get(node)
         return record is not None and has_left_in_service(record)
 
-    def _learn(
-        self, event: events.InventorySeen | events.LabelsSeen | events.AgentMisbehaved | events.LinkRestored, now: float
-    ) -> list[FleetCommand]:
-        """Takes an event about a node other than a run, or notes that runs of all nodes may be missing."""
+    def _learn(self, event: events.Learned, now: float) -> list[FleetCommand]:
+        """Takes an event about a node other than a run, or a change of the connection to the broker."""
         match event:
             case events.InventorySeen():
                 return self._liveness.take_inventory(event, now)
@@ -274,8 +272,11 @@ class Fleet:
                 return self._registry.label(event, now)
             case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
-            case events.LinkRestored():
-                self._registry.outdate(now)
+            case events.LinkLost() | events.LinkCaughtUp():
+                self._liveness.take_link(event, now)
+                return []
+            case events.LinkRestored():  # runs of all nodes may be missing
+                self._liveness.take_link(event, now)
                 return self._decide(quarantine.EvidenceOutdated(), now)
 
     def _tick(self, event: events.Ticked, now: float) -> list[FleetCommand]:

@@ -11,12 +11,11 @@ import aiomqtt
 from muster.backoff import backoff_s
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
+from muster.reconnect import LONGEST_PAUSE_S
 from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
 """Maximum number of unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
-
-LONGEST_PAUSE_S = 30.0
 
 
 def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:

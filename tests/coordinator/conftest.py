@@ -190,7 +190,7 @@ class Node:
 
     async def leave(self):
         """Has the broker say that its connection has ended."""
-        offline = Presence(sent_at=time.time(), node=self.name, online=False)
+        offline = Presence(sent_at=time.time(), node=self.name, online=False, goodbye=True)
         await self._say(NodeTopic.PRESENCE, offline, retain=True)
 
     async def report(self, check, verdict=None, **values):

@@ -47,7 +47,7 @@ def inventory(node: str, rack: str | None = None, **more: Any) -> InventorySeen:
 
 
 def presence(node: str, *, online: bool = True) -> PresenceSeen:
-    return PresenceSeen(Presence(**head(node), online=online, outbox=3))
+    return PresenceSeen(Presence(**head(node), online=online, goodbye=not online, outbox=3))
 
 
 def run(seq: int, verdict: Verdict = Verdict.PASS, node: str = "a") -> Run:

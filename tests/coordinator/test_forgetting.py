@@ -70,7 +70,7 @@ class Story:
         self.feed(InventorySeen(InventoryReport(**head, inventory=made, checks=CHECKS), kept=kept))
 
     def leave(self, node: str) -> None:
-        self.feed(PresenceSeen(Presence(id=f"m-{node}", sent_at=self.now, node=node, online=False)))
+        self.feed(PresenceSeen(Presence(id=f"m-{node}", sent_at=self.now, node=node, online=False, goodbye=True)))
 
     def measure(self, node: str, verdict: Verdict = Verdict.PASS, age_s: float = 0.0) -> None:
         """A run that was made so long ago comes in."""

@@ -24,6 +24,7 @@ from muster_coordinator.model.events import (
     FleetCommand,
     GroupReplySeen,
     InventorySeen,
+    LinkCaughtUp,
     PresenceSeen,
     ReportSeen,
     SaveNode,
@@ -100,11 +101,13 @@ class Members:
         """The next leadership over what was stored, which does not hear of one node for now."""
         nodes, records, sweeps = (tuple(kept.values()) for kept in self.stored.values())
         unfinished = tuple(sweep for sweep in sweeps if sweep.ended_at is None)
-        return Members(
+        again = Members(
             StoredFleet(nodes=nodes, runs=(), streams={}, quarantine=records, sweeps=unfinished),
             self.epoch + 1,
             silent=silent,
         )
+        again.feed(LinkCaughtUp())
+        return again
 
     def feed(self, event: Any) -> None:
         self._obey(self.fleet.handle(event, self.now))
@@ -250,7 +253,7 @@ def test_a_second_opinion_that_its_node_was_too_late_for_is_asked_for_again() ->
     observed.sweep()
     again = observed.restarted(silent=SLOW)
     assert again.case.requirement.unproven == ("collective",)
-    again.wait(60)
+    again.wait(100)
     assert SLOW in again.fleet.view(again.now).lost
     for _ in range(100):  # it is asked for again after half an hour
         for node in NODES:

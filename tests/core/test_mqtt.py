@@ -7,7 +7,8 @@ import pytest
 
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
-from muster.mqtt import LONGEST_PAUSE_S, connection_options, pause_s, publish
+from muster.mqtt import connection_options, pause_s, publish
+from muster.reconnect import LONGEST_PAUSE_S
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_a_key_needs_its_certificate(tmp_path):
 
 
 def test_pauses_grow_to_their_limit():
-    """Full jitter: anywhere between nothing and a bound that doubles up to half a minute."""
+    """Full jitter: anywhere between nothing and a bound that doubles up to a quarter of a minute."""
     for attempt, bound in ((0, 0.5), (3, 4.0), (100, LONGEST_PAUSE_S)):
         assert all(0 <= pause_s(attempt) <= bound for _ in range(100))
 

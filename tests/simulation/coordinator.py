@@ -10,6 +10,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     FleetCommand,
     FleetEvent,
+    LinkCaughtUp,
     SaveGroup,
     SaveNode,
     SaveSweep,
@@ -74,6 +75,7 @@ class Coordinator:
             sweeps=tuple(unfinished),
         )
         commands = self.fleet.restore(saved, self._world.now)
+        commands += self.fleet.handle(LinkCaughtUp(), self._world.now)
         self._store(commands)
         self._send(commands)
 

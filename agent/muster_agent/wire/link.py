@@ -6,6 +6,9 @@ does not parse, and also a message that makes it raise an unexpected error.
 
 If the broker is away, the agent connects again after a random pause between 0 and 0.5 s, then 1 s, 2 s and so on
 (`pause_s`). A fleet that has lost its broker therefore does not come back all at once.
+
+The last will says only that the broker has lost the connection. `close` says goodbye, so the coordinator does not wait
+for the agent to come back.
 """
 
 import asyncio
@@ -22,7 +25,15 @@ from muster.errors import RemoteError, SettingsError
 from muster.mqtt import connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
-from muster.wire.messages import AnyGroupReply, CoordinatorPresence, InventoryReport, NodeMessage, Presence, Report
+from muster.wire.messages import (
+    AnyGroupReply,
+    CoordinatorPresence,
+    InventoryReport,
+    NodeMessage,
+    Presence,
+    Report,
+    new_id,
+)
 from muster.wire.topics import NodeTopic, Topics
 from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
@@ -61,6 +72,7 @@ class AgentLink:
     ) -> None:
         self._settings = settings
         self._node = settings.node
+        self._process = new_id()
         self._topics = Topics(settings.fleet)
         self._outbox = outbox
         self._metrics = metrics
@@ -102,7 +114,7 @@ class AgentLink:
         self._wake.set()
 
     def close(self) -> None:
-        """Sends the remaining messages and that the node is offline, then ends `run`."""
+        """Sends the remaining messages and a goodbye, then ends `run`."""
         self._closing.set()
         self._wake.set()
 
@@ -140,12 +152,12 @@ class AgentLink:
             self._metrics.connected.set(0)
 
     def _client(self) -> aiomqtt.Client:
-        offline = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
+        will = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
         return aiomqtt.Client(
             **connection_options(self._settings.broker, self._broker),  # a certificate may have been renewed
             identifier=f"muster-{self._settings.fleet}-{self._node}",
             keepalive=max(5, round(1.5 * self._settings.agent.heartbeat_s)),
-            will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), offline, qos=1, retain=True),
+            will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), will, qos=1, retain=True),
             max_queued_incoming_messages=MAX_QUEUED_MESSAGES,
         )
 
@@ -229,6 +241,8 @@ class AgentLink:
             sent_at=time.time(),
             node=self._node,
             online=online,
+            goodbye=not online,
+            process=self._process,
             version=muster.__version__,
             outbox=len(self._outbox),
             dropped=self._outbox.dropped(),

@@ -34,7 +34,8 @@ class Node:
     Measurements from before `forgotten_at` do not count.
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
-    before `backlog_before` may wait in its outbox; None when no older runs do.
+    before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
+    process, empty while it is not known.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
@@ -62,6 +63,7 @@ class Node:
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
     is_heard: bool = True
+    process: str = ""
     backlog_before: float | None = None
     _inventory_bytes: int | None = None
 
@@ -193,8 +195,12 @@ class Node:
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
         self.is_heard, self.backlog_before = True, None
 
+    def is_from_new_process(self, message: Presence) -> bool:
+        """Whether its agent was restarted: the presence is from another process than the last one."""
+        return bool(self.process) and message.process not in ("", self.process)
+
     def note_presence(self, message: Presence) -> None:
-        self.outbox, self.dropped = message.outbox, message.dropped
+        self.outbox, self.dropped, self.process = message.outbox, message.dropped, message.process
 
     def note_delivery(self, run: Run, now: float) -> None:
         """Notes whether older runs may wait in its outbox: an agent sends its runs in order."""

@@ -21,7 +21,8 @@ def event_of(
     """The event for a message of a node. Raises RemoteError if the message is not valid.
 
     `kept` means that the broker had retained the message. Such an inventory is no sign of life. Such a presence is one,
-    since the last will replaces it, but its data about the outbox is old.
+    since the last will replaces it, but its data about the outbox is old. That a node was offline when it was kept says
+    nothing about now.
     """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:

@@ -48,7 +48,7 @@ class NodeRegistry:
     def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[FleetCommand]:
         """Restores stored nodes and their last runs, and compares the runs by the stored baselines.
 
-        A node that was online has three heartbeats' time to be heard again.
+        A node that was online is not lost before it had time to be heard (`heartbeats`).
         """
         for record in records:
             if record.gone:
@@ -65,20 +65,26 @@ class NodeRegistry:
             for (name, subject), findings in held_findings(compared.held, run, self._uuids_of).items():
                 self.nodes[name].evidence.compare(subject, findings)
             commands += compared.commands
-        for node in self.nodes.values():
+        for node in sorted(self.nodes.values(), key=lambda node: node.last_seen):
             self._places.locate(node)
             node.health = node.examined_health
             if node.online:
-                self.heartbeats.note(node.name, now)
+                self.heartbeats.note(node.name, node.last_seen)
+        self.heartbeats.stop_hearing()
         return commands
 
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self.heartbeats.is_lost(node.name, now))
 
-    def hear(self, name: str, cause: str, now: float) -> list[FleetCommand]:
-        """Notes that a node was heard. A new node becomes known."""
-        self.heartbeats.note(name, now)
+    def hear(self, name: str, cause: str, now: float, *, kept: bool = False) -> list[FleetCommand]:
+        """Notes that a node was heard. A new node becomes known.
+
+        A message that the broker had `kept` may be older than a will or an outage. It does not extend the time of a
+        node that is online.
+        """
         node = self.nodes.get(name)
+        if not kept or node is None or not node.online:
+            self.heartbeats.note(name, now)
         if node is not None and node.online:
             node.last_seen = now
             if not node.is_heard:
@@ -99,6 +105,7 @@ class NodeRegistry:
 
     def outdate(self, now: float) -> None:
         """Notes that no node could be heard until now: newer runs of each node are still in its outbox."""
+        self.heartbeats.stop_hearing()
         for node in self.nodes.values():
             node.is_heard, node.backlog_before = False, now
 

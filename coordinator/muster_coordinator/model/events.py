@@ -30,7 +30,7 @@ from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, Swe
 
 @dataclass(frozen=True, slots=True)
 class PresenceSeen:
-    """A heartbeat or a last will. If the broker had `kept` the message, it was sent some time ago."""
+    """A heartbeat, a goodbye or a last will. If the broker had `kept` the message, it was sent some time ago."""
 
     message: Presence
     kept: bool = False
@@ -131,8 +131,21 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkLost:
+    """The coordinator has lost its connection to the broker, with which every start begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class LinkRestored:
     """The coordinator reaches the broker again. What nodes have found meanwhile is still in their outboxes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCaughtUp:
+    """The broker has delivered what it kept for the coordinator. Messages arrive as nodes send them."""
+
+
+LinkEvent = LinkLost | LinkRestored | LinkCaughtUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +163,9 @@ FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSe
 
 FleetObservation = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
-FleetEvent = FleetObservation | FleetRequest | Ticked | LinkRestored | RetentionEnded | quarantine.QuarantineEvent
+Learned = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
+
+FleetEvent = FleetObservation | FleetRequest | Ticked | LinkEvent | RetentionEnded | quarantine.QuarantineEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
     AgentMisbehaved,
     FleetEvent,
+    LinkCaughtUp,
+    LinkLost,
     LinkRestored,
     PublishReferences,
     SendAck,
@@ -157,6 +159,8 @@ class CoordinatorLink:
                 log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
             except* _Superseded:
                 log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
+            if attempt == 0:
+                await self._deliver([LinkLost()])
             if self._newer_epoch is not None:
                 return
             await asyncio.sleep(pause_s(attempt))
@@ -250,9 +254,16 @@ class CoordinatorLink:
         await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Delivers misconduct of nodes every LOOK_S: one event per node and kind, for any number of messages."""
+        """Delivers every LOOK_S the misconduct of nodes, one event per node and kind, and once that it has caught up.
+
+        `_listen` must not wait for the receiver: agents wait for our heartbeat.
+        """
+        has_caught_up = False
         while True:
             await asyncio.sleep(LOOK_S)
+            if self.connected and not has_caught_up:
+                await self._deliver([LinkCaughtUp()])
+                has_caught_up = True
             for (node, topic), count in inbox.dropped.items():
                 self.refused["beyond_allowance"] += count
                 self._note_misconduct(node, Misconduct.FLOODING, topic)

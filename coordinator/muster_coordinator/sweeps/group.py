@@ -114,9 +114,17 @@ TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]
 
 @dataclass(frozen=True, slots=True)
 class MemberLost:
-    """A node's heartbeat has stopped, or its last will has come."""
+    """A node's heartbeat has stopped, its last will is believed, or its agent was restarted."""
 
     node: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDoubted:
+    """The last will of a node has come. Whether the node is lost is known at `until`."""
+
+    node: str
+    until: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class CalledOff:
     reason: str
 
 
-GroupEvent = AnyGroupReply | MemberLost | CalledOff | Ticked
+GroupEvent = AnyGroupReply | MemberLost | MemberDoubted | CalledOff | Ticked
 
 
 @dataclass(slots=True)
@@ -206,7 +214,7 @@ class Group:
         return listener(self, member, event, now) if member is not None and listener is not None else None
 
     def _tick(self, now: float) -> GroupStep | None:
-        if now < self.deadline:
+        if now < self.deadline or any(member.is_doubted(now, self.deadline) for member in self.facts.values()):
             return None
         step = GroupStep.FAULT if any(member.fault for member in self.facts.values()) else GroupStep.OVERDUE
         for member in self.facts.values():
@@ -332,6 +340,11 @@ def _on_lost(group: Group, member: GroupMember, event: MemberLost, now: float) -
     return GroupStep.FAULT
 
 
+def _on_doubted(group: Group, member: GroupMember, event: MemberDoubted, now: float) -> GroupStep | None:
+    member.doubted_until = event.until  # if it vanished, that explains why the ranks of others have failed
+    return None
+
+
 GroupListener = Callable[[Group, GroupMember, Any, float], GroupStep | None]
 
 LISTENERS: dict[tuple[GroupState, type[object]], GroupListener] = {
@@ -340,6 +353,7 @@ LISTENERS: dict[tuple[GroupState, type[object]], GroupListener] = {
     (GroupState.READY, Progress): _on_alive,
     **{(state, Finished): _on_finished for state in (GroupState.ELECTED, GroupState.READY, GroupState.RUNNING)},
     **{(state, Declined): _on_declined for state in GroupState if state is not GroupState.ENDED},
+    **{(state, MemberDoubted): _on_doubted for state in GroupState if state is not GroupState.ENDED},
     **{(state, MemberLost): _on_lost for state in GroupState if state is not GroupState.ENDED},
 }
 """The messages that each state handles, besides time and the end of the sweep, which every state but ENDED handles."""

@@ -12,6 +12,7 @@ members with the gravest kind of fault are blamed. From the gravest to the least
 """
 
 import ipaddress
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -53,6 +54,9 @@ DECLINED = PREVENTED | {
 
 WRONG_CLOCK_S = 5.0
 """Longer than a message takes, and more than synchronised clocks differ."""
+
+LONGEST_DOUBT_S = 5.0
+"""As long as a last will takes to be believed (`evidence.heartbeats`). No member can hold up its group for longer."""
 
 MOST_FIGURES = 10_000
 """Maximum number of values from all ranks of a member together: some hundred from each of sixteen ranks. Every group is
@@ -98,6 +102,7 @@ class GroupMember:
     fault: Blame | None = None
     declined: bool = False
     clock_ahead_s: float | None = None
+    doubted_until: float = -math.inf
 
     @property
     def address(self) -> str | None:
@@ -113,6 +118,10 @@ class GroupMember:
     def released(self) -> bool:
         """Whether the member has reported that it no longer holds anything for the group."""
         return self.results is not None or self.declined
+
+    def is_doubted(self, now: float, deadline: float) -> bool:
+        """Whether it may have vanished without a result, which will be known soon after the `deadline` of its group."""
+        return self.results is None and now < min(self.doubted_until, deadline + LONGEST_DOUBT_S)
 
     def has_answered(self, state: GroupState) -> bool:
         """Whether the member has reported what a group in `state` waits for."""

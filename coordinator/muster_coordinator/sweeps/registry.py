@@ -18,7 +18,7 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
-from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberLost
+from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.planning import plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import (
@@ -104,6 +104,11 @@ class SweepRegistry:
         self._admit_again(node, now)
         concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
         return [command for sweep in concerned for command in self._drive(sweep, MemberLost(node), now)]
+
+    def doubt(self, node: str, until: float, now: float) -> list[FleetCommand]:
+        """Notes that a node may be lost, and that this is known at `until`."""
+        concerned = [sweep for sweep in self.running.values() if sweep.concerns(node)]
+        return [command for sweep in concerned for command in self._drive(sweep, MemberDoubted(node, until), now)]
 
     def nodes(self) -> set[str]:
         """The nodes of all running sweeps."""

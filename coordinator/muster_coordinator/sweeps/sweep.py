@@ -17,7 +17,7 @@ from muster_coordinator.model.sweep_records import Ending, GroupState, RoundReco
 from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
 from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
-from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberLost
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan
@@ -237,7 +237,7 @@ class Sweep:
         match event:
             case Ticked() | CalledOff():
                 return list(stage.live.values())
-            case MemberLost(node):
+            case MemberLost(node) | MemberDoubted(node):
                 return [group for group in stage.live.values() if node in group.facts]
         group = stage.live.get(event.group)
         return [] if group is None else [group]

@@ -64,12 +64,21 @@ class NodeMessage(Message):
 
 
 class Presence(NodeMessage):
-    """An agent is online. The agent repeats it as a heartbeat; with `online` false, it is the agent's last will.
+    """An agent is online, repeated as a heartbeat; or it is offline.
+
+    With `online` false and `goodbye` true, the agent has stopped in order. With `goodbye` false it is the last will,
+    which says only that the broker has lost the connection. An older agent never says goodbye, so both its messages
+    count as a will. That is the safe way. A goodbye that is taken for a will makes a node lost a few seconds late; a
+    will that is taken for a goodbye makes a whole fleet lost when its broker restarts.
+
+    `process` is an id of the agent's process, which changes with each start; an older agent sends none.
 
     `outbox` is the number of runs that wait to be stored; `dropped` counts the runs of each check that were dropped.
     """
 
     online: bool
+    goodbye: bool = False
+    process: Label = ""
     version: Label = ""
     outbox: Sequence = 0
     dropped: dict[Name, Sequence] = Field({}, max_length=MOST_NAMES)

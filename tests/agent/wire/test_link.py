@@ -117,8 +117,10 @@ async def test_presence_is_repeated_and_a_clean_end_says_offline(mosquitto, tmp_
     async with coordinating(mosquitto) as coordinator:
         async with linked(mosquitto, tmp_path, heartbeat_s=0.5):
             seen = await coordinator.until(NodeTopic.PRESENCE, lambda seen: len(seen) >= 3)
-            assert all(presence.online for presence in seen)
-        await coordinator.until(NodeTopic.PRESENCE, lambda seen: not seen[-1].online)
+            assert all(presence.online and not presence.goodbye for presence in seen)
+            assert len({presence.process for presence in seen}) == 1
+        seen = await coordinator.until(NodeTopic.PRESENCE, lambda seen: not seen[-1].online)
+        assert (seen[-1].goodbye, seen[-1].process) == (True, seen[0].process)
 
 
 async def test_a_lost_agent_is_told_by_its_last_will(mosquitto, tmp_path):
@@ -127,7 +129,8 @@ async def test_a_lost_agent_is_told_by_its_last_will(mosquitto, tmp_path):
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: seen)
         intruder = aiomqtt.Client("127.0.0.1", mosquitto.port, identifier="muster-default-n")
         async with intruder:  # the broker drops whoever had this name before
-            await coordinator.until(NodeTopic.PRESENCE, lambda seen: not seen[-1].online)
+            seen = await coordinator.until(NodeTopic.PRESENCE, lambda seen: not seen[-1].online)
+            assert not seen[-1].goodbye
         node.link.close()
 
 

@@ -115,7 +115,7 @@ class Api:
     async def lose(self, node):
         """The broker says that a node's connection has ended."""
         now = self.shell.pipeline.clock()
-        await self.feed(PresenceSeen(Presence(sent_at=now, node=node, online=False)))
+        await self.feed(PresenceSeen(Presence(sent_at=now, node=node, online=False, goodbye=True)))
 
     async def report(self, node, *codes):
         """A run that finds these codes, all of them fatal by nature."""

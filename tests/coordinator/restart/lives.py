@@ -5,7 +5,7 @@ from muster.model import Finding, Inventory, Run, Severity, Verdict
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.wire.messages import InventoryReport, Presence, Report, RunCheck
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SendCommand
+from muster_coordinator.model.events import InventorySeen, LinkCaughtUp, PresenceSeen, ReportSeen, SendCommand
 from muster_coordinator.model.quarantine_events import ActionEnded, AllActorsCalled, DispatchTransition
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -40,6 +40,7 @@ class Lives:
         rules, epoch = RULES.model_copy(update={"mode": self.mode}), await self.store.next_epoch(self.now)
         self.fleet = Fleet(name="f", epoch=epoch, rules=rules, policy=Policy(shipped_rows()))
         begun = self.fleet.restore(await self.store.saved(), self.now)
+        begun += self.fleet.handle(LinkCaughtUp(), self.now)
         await self.store.write(begun)
         return begun
 
@@ -93,7 +94,7 @@ def ordered(commands):
 
 
 def presence(node, online=True):
-    return PresenceSeen(Presence(id="m", sent_at=1.0, node=node, online=online))
+    return PresenceSeen(Presence(id="m", sent_at=1.0, node=node, online=online, goodbye=not online))
 
 
 def inventory(node, kept=False):

@@ -17,8 +17,11 @@ from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
     AgentMisbehaved,
+    FleetEvent,
     GroupReplySeen,
     InventorySeen,
+    LinkCaughtUp,
+    LinkLost,
     LinkRestored,
     PresenceSeen,
     PublishReferences,
@@ -48,11 +51,11 @@ async def eventually(condition, deadline_s=20.0):
 
 @contextlib.asynccontextmanager
 async def linked(url: str):
-    """A link that has connected, and the list that its events go to."""
-    events = []
+    """A link that has connected, and the list that its events go to, without those that each connection has."""
+    events: list[FleetEvent] = []
 
     async def deliver(batch):
-        events.extend(batch)
+        events.extend(event for event in batch if not isinstance(event, LinkLost | LinkCaughtUp))
 
     async with linked_to(deliver, url) as link:
         yield link, events
@@ -311,11 +314,12 @@ async def test_messages_that_no_agent_sends_are_reported_with_their_node(mosquit
 async def test_nothing_is_lost_while_the_coordinator_is_slow(url, monkeypatch):
     """What it cannot take yet stays with the broker, such as what ten thousand nodes have said when it comes new."""
     monkeypatch.setattr("muster_coordinator.runtime.inbox.MOST", 100)
-    taken, gate = [], asyncio.Event()
+    taken: list[PresenceSeen] = []
+    gate = asyncio.Event()
 
     async def deliver(batch):
         await gate.wait()
-        taken.extend(batch)
+        taken.extend(event for event in batch if isinstance(event, PresenceSeen))
 
     said = [f"n{number}" for number in range(1_000)]
     async with client(url) as node, linked_to(deliver, url) as link:
@@ -384,11 +388,32 @@ async def test_the_broker_that_is_back_is_news_and_the_first_connection_is_not(m
         assert events == [LinkRestored()]
 
 
+async def test_each_connection_says_when_it_begins_has_delivered_what_was_kept_and_ends(mosquitto):
+    """Kept messages come before the link has caught up; the loss is told once, however long the broker is away."""
+    async with client(mosquitto.url) as node:
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
+    events = []
+
+    async def deliver(batch):
+        events.extend(batch)
+
+    async with linked_to(deliver, mosquitto.url) as link:
+        await eventually(lambda: len(events) == 2)
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        await asyncio.sleep(1.0)  # more attempts fail meanwhile
+        mosquitto.start()
+        await eventually(lambda: len(events) == 5)
+        assert (events[0].message.node, events[0].kept) == ("n1", True)
+        assert events[1:] == [LinkCaughtUp(), LinkLost(), LinkRestored(), LinkCaughtUp()]
+
+
 async def test_what_the_receiver_raises_ends_the_link(mosquitto):
     """A bug behind the link is not taken for a lost connection."""
 
-    async def deliver(_batch):
-        raise RuntimeError("a bug")
+    async def deliver(batch):
+        if batch != [LinkCaughtUp()]:
+            raise RuntimeError("a bug")
 
     link = CoordinatorLink(
         Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES

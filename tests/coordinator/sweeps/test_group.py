@@ -19,6 +19,7 @@ from muster.wire.messages import Prepare
 from muster_coordinator.model.events import SendCommand, Ticked
 from muster_coordinator.model.sweep_records import Ending, GroupState
 from muster_coordinator.sweeps.group import (
+    ABORT_GRACE_S,
     FORMING_S,
     LISTENERS,
     PREPARING_S,
@@ -27,8 +28,10 @@ from muster_coordinator.sweeps.group import (
     CalledOff,
     GroupEvent,
     GroupStep,
+    MemberDoubted,
     MemberLost,
 )
+from muster_coordinator.sweeps.member import LONGEST_DOUBT_S
 
 EVENTS: dict[str, GroupEvent] = {
     "accepted": accepted("2"),
@@ -39,6 +42,7 @@ EVENTS: dict[str, GroupEvent] = {
     "declined": declined("2"),
     "unreachable": declined("2", "unreachable"),
     "lost": MemberLost("2"),
+    "doubted": MemberDoubted("2", 5.0),
     "called off": CalledOff("enough"),
     "tick": Ticked(),
     "stranger": ready("9"),
@@ -140,6 +144,30 @@ def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: f
     assert (made.state, made.ending) == (GroupState.ENDED, ending)
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "silent"), ("3", "silent")]
     assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is Ending.TIMED_OUT else ["1", "2", "3"])
+
+
+def test_a_member_whose_will_has_come_explains_why_the_others_failed() -> None:
+    """Its group waits until it is known whether the member is lost, and then blames it alone."""
+    made = group(GroupState.RUNNING)
+    for node in ("1", "3"):
+        made.handle(finished(node, Verdict.UNKNOWN, "run.raised"), 1.0)
+    made.handle(MemberDoubted("2", 6.1), 1.1)
+    assert made.handle(Ticked(), 6.0) == []
+    made.handle(MemberLost("2"), 6.1)
+    assert (made.state, [(it.node, it.reason) for it in made.blamed]) == (GroupState.ENDED, [("2", "lost")])
+
+
+def test_a_member_that_is_back_after_its_will_is_waited_for_no_longer() -> None:
+    """Nor is one whose wills come again and again: a member can hold up its group for some seconds."""
+    for wills in ((1.1,), (1.1, 4.0, 7.0)):
+        made = group(GroupState.RUNNING)
+        for node in ("1", "3"):
+            made.handle(finished(node, Verdict.UNKNOWN, "run.raised"), 1.0)
+        for came in wills:
+            made.handle(MemberDoubted("2", came + 5.0), came)
+        made.handle(Ticked(), 1.0 + ABORT_GRACE_S + LONGEST_DOUBT_S)
+        assert made.state is GroupState.ENDED
+        assert {it.node: it.reason for it in made.blamed}["1"] == "run.raised"
 
 
 def test_repeated_messages_count_once() -> None:

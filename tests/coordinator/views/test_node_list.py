@@ -112,7 +112,7 @@ def test_findings_are_the_worst_first_and_once():
 def test_an_error_of_the_driver_has_the_same_name_as_everywhere(evidence, device):
     """In Slurm's reason, the Events and `muster quarantine list`; the list does not import what writes it there."""
     found = finding("kernel_log.xid", **evidence).model_copy(update={"device": device})
-    assert node_list([node(findings=[found])], NOW, None).endswith(f"  {Cause.of(found, 'kernel_log').short}")
+    assert node_list([node(findings=[found])], NOW, None).endswith(f"  {Cause.of(found, 'kernel_log').full}")
 
 
 def test_a_number_that_is_none_stays_out_of_the_list():
