@@ -13,10 +13,10 @@ from pydantic import Field
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.home_path import HomePath
 from muster.model import Json
-from muster_plugins.checks.collective import table
-from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.nccl_tests.output import NcclTestsOutput, parse_json, parse_text
+from muster_plugins.shared.collectives import table
+from muster_plugins.shared.collectives.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.shared.collectives.params import CollectiveParams
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.shared.programs import Completed, find_program
