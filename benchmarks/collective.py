@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet import free_address
 
-from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES, parse_size, series
 from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rounds import run_rounds
+from muster_plugins.shared.collectives.message_sizes import ELEMENT_BYTES, parse_size, series
 from muster_plugins.shared.torch_device import Place, settle
 
 if TYPE_CHECKING:

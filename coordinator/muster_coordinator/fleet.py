@@ -111,7 +111,7 @@ class Fleet:
                 commands = self._liveness.take_presence(event, now)
             case events.GroupReplySeen(message):
                 commands = [*self._liveness.hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
-            case _ if isinstance(event, events.Learned):
+            case _ if isinstance(event, events.LearnedEvent):
                 commands = self._learn(event, now)
             case events.Ticked():
                 commands = self._tick(event, now)
@@ -263,7 +263,7 @@ class Fleet:
         record = self._quarantine.records.get(node)
         return record is not None and has_left_in_service(record)
 
-    def _learn(self, event: events.Learned, now: float) -> list[FleetCommand]:
+    def _learn(self, event: events.LearnedEvent, now: float) -> list[FleetCommand]:
         """Takes an event about a node other than a run, or a change of the connection to the broker."""
         match event:
             case events.InventorySeen():

@@ -1,4 +1,4 @@
-"""docs/explanation/architecture.md names files that exist, and every room says what it is for."""
+"""The pages about the code name files that exist, and every room says what it is for."""
 
 import re
 from pathlib import Path
@@ -6,24 +6,33 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+EXPLANATION = ROOT / "docs" / "explanation"
+PAGES = {name: (EXPLANATION / name).read_text(encoding="utf-8") for name in ("architecture.md", "localisation.md")}
 FOLDERS = (
     ROOT / "core/muster",
     ROOT / "agent/muster_agent",
     ROOT / "coordinator/muster_coordinator",
     ROOT / "plugins/muster_plugins",
 )
-MENTIONED = sorted(set(re.findall(r"`([a-z_/]+\.(?:py|toml))`", PAGE.read_text(encoding="utf-8"))))
+MENTIONED = sorted({name for text in PAGES.values() for name in re.findall(r"`([a-z_/]+\.(?:py|toml))`", text)})
 ROOMS = sorted(path.parent for folder in FOLDERS[1:] for path in folder.glob("*/__init__.py"))
 
 
 def test_there_are_files_to_look_for():
     """Or else the next test would find nothing."""
     assert len(MENTIONED) > 40
+    assert "localize/rules/evidence_against.py" in MENTIONED
+
+
+def test_a_module_is_named_with_its_file_extension():
+    """Without `.py`, nothing checks that it exists."""
+    modules = {path.relative_to(folder).with_suffix("") for folder in FOLDERS for path in folder.rglob("*.py")}
+    named = {Path(name) for text in PAGES.values() for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text)}
+    assert named & modules == set()
 
 
 @pytest.mark.parametrize("name", [name for name in MENTIONED if name not in ("pyproject.toml", "__init__.py")])
-def test_a_file_that_the_page_names_exists(name):
+def test_a_file_that_a_page_names_exists(name):
     """A walk or a row of the table that names a moved file sends its reader nowhere."""
     assert any((folder / name).is_file() for folder in FOLDERS)
 

@@ -13,7 +13,7 @@ from muster.model import Inventory, Topology
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.sweeps.planning import in_topology_order
 from muster_plugins.checks.collective.check import GroupParams
-from muster_plugins.checks.collective.table import SizeRow, metrics
+from muster_plugins.shared.collectives.table import SizeRow, metrics
 from muster_plugins.shared.nccl import transport as nccl_transport
 from muster_plugins.shared.nccl.environment import profiles
 

@@ -1,6 +1,6 @@
-"""The diagnosis of a sweep: who is at fault, cleared or inconclusive, by all rules together.
+"""The diagnosis of a sweep: who is convicted, cleared or inconclusive, by all rules together.
 
-The rules build on each other in this order: nodes that are at fault by themselves; nodes that are cleared; paths;
+The rules build on each other in this order: nodes that are convicted by themselves; nodes that are cleared; paths;
 leaves; links and rails of nodes. Every node is then convicted, cleared, behind a convicted leaf, or inconclusive.
 
 Example: a-b is slow, c-d passes. a and b are inconclusive. After b-c passes, b is cleared. After a is slow with c and e
@@ -49,13 +49,13 @@ class Diagnosis:
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
-        """All parts that are at fault."""
+        """All convicted parts."""
         rules = (self.nodes, self.leaves, self.links, self.paths)
         return tuple(culprit for rule in rules for culprit in rule.convicted.values())
 
     @cached_property
     def convicted(self) -> frozenset[str]:
-        """The nodes that are at fault themselves, or whose link or rails are."""
+        """The nodes that are convicted themselves, or whose link or rails are."""
         return frozenset((*self.nodes.convicted, *self.links.convicted))
 
     @property

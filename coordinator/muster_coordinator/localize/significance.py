@@ -20,14 +20,14 @@ from collections.abc import Iterable, Sequence
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.normal.normality import liars_among
 
-SPOILED_BY_CHANCE = 0.015
+BAD_AT_RANDOM = 0.015
 """Share of a node's runs that are bad at random, if one node in twenty has a fault that shows in 30 % of its runs."""
 
 FALSE_NODES, FALSE_PATHS = 0.001, 0.0025
 """Accepted false-accusation rate of a sweep, for nodes and for paths. A wrongly named path costs an inspection; a
 wrongly named node loses its work."""
 
-CLOSE, CLOSE_BY_CHANCE = 1.15, 0.15
+CLOSE, CLOSE_AT_RANDOM = 1.15, 0.15
 """Runs that one fault slows lie within this ratio at noise of 5 %; those of two faults do so with this probability."""
 
 AGREEMENT = 1.5
@@ -36,12 +36,12 @@ AGREEMENT = 1.5
 
 def partners_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
     """The number of partners with which a node in a fleet of `nodes` must have runs like `bad` to be convicted."""
-    return _runs_needed(nodes, SPOILED_BY_CHANCE, FALSE_NODES, bad)
+    return _runs_needed(nodes, BAD_AT_RANDOM, FALSE_NODES, bad)
 
 
 def path_runs_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
     """The number of runs like `bad` that convict a path in a fleet of `nodes`. A path has two ends."""
-    return _runs_needed(nodes, 2 * SPOILED_BY_CHANCE, FALSE_PATHS, bad)
+    return _runs_needed(nodes, 2 * BAD_AT_RANDOM, FALSE_PATHS, bad)
 
 
 def liars_may_explain(nodes: int, drawn: Iterable[tuple[int, int]], accepted: float = FALSE_NODES) -> bool:
@@ -51,10 +51,10 @@ def liars_may_explain(nodes: int, drawn: Iterable[tuple[int, int]], accepted: fl
     the partners is enough to spoil a run, but no liar counts in two runs. `accepted` is the accepted number of wrong
     convictions in a sweep.
     """
-    liars, accused = liars_among(nodes), float(nodes)
+    liars, expected = liars_among(nodes), float(nodes)
     for taken, (partners, among) in enumerate(drawn):
-        accused *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
-    return accused > accepted
+        expected *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
+    return expected > accepted
 
 
 def controls_needed(nodes: int) -> int:
@@ -77,5 +77,5 @@ def _within(ratio: float, bad: Sequence[GroupRun]) -> bool:
 
 def _runs_needed(nodes: int, spoiled: float, accepted: float, bad: Sequence[GroupRun]) -> int:
     """The least number of runs that are spoiled at random rarely enough: the first and each further one."""
-    again = spoiled * CLOSE_BY_CHANCE if _within(CLOSE, bad) else spoiled
+    again = spoiled * CLOSE_AT_RANDOM if _within(CLOSE, bad) else spoiled
     return 1 + math.ceil(math.log(nodes * spoiled / accepted) / -math.log(again))

@@ -163,7 +163,7 @@ FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSe
 
 FleetObservation = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
-Learned = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
+LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
 
 FleetEvent = FleetObservation | FleetRequest | Ticked | LinkEvent | RetentionEnded | quarantine.QuarantineEvent
 

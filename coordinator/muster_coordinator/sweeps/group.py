@@ -33,7 +33,6 @@ from muster.model import Verdict
 from muster.wire.messages import (
     Abort,
     Accepted,
-    AnyGroupReply,
     Declined,
     Finished,
     Join,
@@ -46,6 +45,7 @@ from muster_coordinator.model.events import FleetCommand, SendCommand, Ticked
 from muster_coordinator.model.orders import Orders, OrderT
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.formation import GroupTask
+from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
     LOST,
@@ -110,31 +110,6 @@ TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]
     (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
     (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class MemberLost:
-    """A node's heartbeat has stopped, its last will is believed, or its agent was restarted."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
-class MemberDoubted:
-    """The last will of a node has come. Whether the node is lost is known at `until`."""
-
-    node: str
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
-class CalledOff:
-    """The sweep of the group is over."""
-
-    reason: str
-
-
-GroupEvent = AnyGroupReply | MemberLost | MemberDoubted | CalledOff | Ticked
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
-from muster_coordinator.sweeps.group import CalledOff, GroupEvent, MemberDoubted, MemberLost
+from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.planning import plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import (

@@ -17,7 +17,8 @@ from muster_coordinator.model.sweep_records import Ending, GroupState, RoundReco
 from muster_coordinator.sweeps.conclusion import changes_between, notes, verdict_of_sweep
 from muster_coordinator.sweeps.cost import SweepCost
 from muster_coordinator.sweeps.formation import Formation, form_again, nearest_spare, without
-from muster_coordinator.sweeps.group import ABORT_GRACE_S, CalledOff, Group, GroupEvent, MemberDoubted, MemberLost
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, Group
+from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.member import LOST
 from muster_coordinator.sweeps.occupancy import Occupancy
 from muster_coordinator.sweeps.plan import SweepPlan

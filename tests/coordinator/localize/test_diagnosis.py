@@ -9,8 +9,8 @@ from tests.cases import cases
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import follow_up
-from muster_coordinator.localize.rules.accusers import disjoint
 from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 
 _numbers = itertools.count()

@@ -8,11 +8,8 @@ from muster_coordinator.model.events import FleetCommand, SendCommand
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import GroupState
 from muster_coordinator.sweeps.formation import GroupTask
-from muster_coordinator.sweeps.group import (
-    CalledOff,
-    Group,
-    GroupEvent,
-)
+from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent
 
 TASK = GroupTask(check="collective", params={}, timeout_s=20.0, objective="busbw_gbps", cause="sweep")
 

@@ -25,12 +25,9 @@ from muster_coordinator.sweeps.group import (
     PREPARING_S,
     RUN_GRACE_S,
     TRANSITIONS,
-    CalledOff,
-    GroupEvent,
     GroupStep,
-    MemberDoubted,
-    MemberLost,
 )
+from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.member import LONGEST_DOUBT_S
 
 EVENTS: dict[str, GroupEvent] = {

@@ -23,12 +23,8 @@ from muster.wire.messages import Finished
 from muster_coordinator.model.events import Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState
-from muster_coordinator.sweeps.group import (
-    ABORT_GRACE_S,
-    Group,
-    GroupEvent,
-    MemberLost,
-)
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, Group
+from muster_coordinator.sweeps.group_events import GroupEvent, MemberLost
 
 
 @cases(

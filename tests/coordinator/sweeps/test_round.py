@@ -2,7 +2,8 @@
 
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.sweeps.formation import Formation, GroupTask
-from muster_coordinator.sweeps.group import Group, MemberLost
+from muster_coordinator.sweeps.group import Group
+from muster_coordinator.sweeps.group_events import MemberLost
 from muster_coordinator.sweeps.rounds import Round
 
 TASK = GroupTask(check="c", params={}, timeout_s=20.0, objective=None, cause="s")

@@ -11,7 +11,8 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import SendCommand, Ticked
 from muster_coordinator.model.sweep_records import Ending, SweepState
 from muster_coordinator.sweeps.formation import MAX_REFORMED
-from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S, CalledOff, MemberLost
+from muster_coordinator.sweeps.group import ABORT_GRACE_S, FORMING_S
+from muster_coordinator.sweeps.group_events import CalledOff, MemberLost
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
 
 

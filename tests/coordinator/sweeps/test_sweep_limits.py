@@ -7,7 +7,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import Ticked
 from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.sweeps.conclusion import UNTRIED
-from muster_coordinator.sweeps.group import CalledOff
+from muster_coordinator.sweeps.group_events import CalledOff
 from muster_coordinator.sweeps.plan import SweepLimits
 from muster_coordinator.sweeps.sweep import SAVE_EVERY_S
 

@@ -6,7 +6,7 @@ from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import SweepState
-from muster_coordinator.sweeps.group import MemberLost
+from muster_coordinator.sweeps.group_events import MemberLost
 from muster_coordinator.sweeps.sweep import MOST_INVITED, Sweep
 
 

@@ -20,8 +20,8 @@ from muster_coordinator.model.probes import Probe
 FOLLOW_UP_ROUNDS = 7
 """Permanent faults need four at most; the others are for intermittent faults, and for fleets with few partners."""
 
-FEW = 3
-"""With this few nodes, a slow node may be in all runs."""
+TOO_FEW_TO_COMPARE = 3
+"""With three nodes, two runs may both have the slow one, and there is no other run to compare them with."""
 
 EVERY_TWO = "of three nodes each pair must run, or there is nothing to compare"
 INSIDE = "all runs crossed the path between leaves {} and {}; a run within a leaf shows whether that path is slow"
@@ -46,7 +46,7 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     Prevents: of three nodes, slow node a runs with b and with c. Both runs reach 0.3, and 0.3 is typical. Only b-c
     shows that it is not. The same happens if all runs crossed the only path between two leaves.
     """
-    if len(evidence.sites) == FEW:
+    if len(evidence.sites) == TOO_FEW_TO_COMPARE:
         every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
         return still_to_run(every_two, evidence.runs, absent)
     path = only_path(evidence)

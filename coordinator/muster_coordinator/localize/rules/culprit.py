@@ -1,4 +1,4 @@
-"""The parts that can be at fault, and the confidence of a conviction."""
+"""The parts that can be convicted, and the confidence of a conviction."""
 
 import math
 from dataclasses import dataclass
@@ -7,11 +7,20 @@ from enum import StrEnum
 from muster_coordinator.model.probes import GroupRun
 
 SOFT_DOUBT, HARD_DOUBT = 0.5, 0.2
-"""The doubt that remains after each bad run, as a factor; the second if ranks crashed or a verdict was FAIL."""
+"""The doubt that remains after each bad run, as a factor; the second if ranks crashed or a verdict was FAIL.
+
+Source of 0.5: a bad pair has two members, and each may be the cause. At 0.25, two slow runs would show 0.94 instead of
+0.75; at 1, slow runs would count for nothing. 0.2 is a choice: noise makes no ranks crash, but a partner may. At 0.1,
+two crashes would show 0.99 instead of 0.96; at 0.4, 0.84.
+
+The result orders convictions by their evidence. It is no probability, and no rule reads it. Of 14,900 convictions in
+4,752 simulated sweeps (16 to 232 nodes, noise 2 to 10 %, with and without intermittent faults), 30 were wrong: 3 of
+11,539 at confidence 0.75, 25 of 1,747 at 0.875, 2 of 1,139 at 0.938, and none of the 475 above.
+"""
 
 
 class Part(StrEnum):
-    """The kinds of parts that can be at fault. A path lies between leaves, a link between nodes with unknown leaves."""
+    """The kinds of parts that can be convicted. A path lies between leaves, a link between nodes of unknown leaves."""
 
     NODE = "node"
     RAIL = "rail"
@@ -23,7 +32,7 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """A part that is at fault. `of` names one node, one leaf, or the ends of a path or link; `rails` those of the node.
+    """A convicted part. `of` names one node, one leaf, or the ends of a path or link; `rails` those of the node.
 
     `runs` are the evidence against it. `slow`: it works but is slow. `intermittent`: it also had good runs.
     """

@@ -1,4 +1,4 @@
-"""Paths between leaves that are at fault, and links between two nodes if the leaves are unknown.
+"""Paths between leaves that are convicted, and links between two nodes if the leaves are unknown.
 
 The idea: if two nodes that are healthy with all others are bad together, something between them is bad.
 
@@ -15,22 +15,22 @@ from functools import cached_property
 from itertools import combinations
 
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.rules.accusers import pairs_missing
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.localize.significance import path_runs_needed
 from muster_coordinator.model.probes import GroupRun
 
 
 @dataclass(frozen=True)
 class PathFaults:
-    """The paths and links that are at fault if these nodes are cleared."""
+    """The paths and links that are convicted if these nodes are cleared."""
 
     clearance: Clearance
 
     @cached_property
     def convicted(self) -> Mapping[Path, Culprit]:
-        """Rule: a path is at fault if it was never good, and bad more often than chance or lies explain.
+        """Rule: a path is convicted if it was never good, and bad more often than other faults or lies explain.
 
         `runs_missing` prevents: liar n0 is slow with n4, n5, n6 and n7, all of one leaf. Four bad runs cross the path,
         but always from n0. Pairs without n0 must be bad too.
@@ -60,7 +60,14 @@ class PathFaults:
 
     @cached_property
     def sometimes_good(self) -> Mapping[Path, list[GroupRun]]:
-        """Those of `unexplained` that had good runs too."""
+        """Those of `unexplained` that had good runs too.
+
+        Rule: one good run clears a path. A bad path is bad in every run; what comes and goes is in a node. Prevents: a1
+        to a4 are slow with c1 to c4, because a1, a2, c3 and c4 have intermittent faults. a2-c1 passes. Without this
+        rule, the path a-c would be convicted by four runs. In 250 simulated sweeps where one node in ten is bad in 30 %
+        of its runs, 14 healthy paths between leaves are convicted without it and none with it, and 97 healthy links
+        between nodes instead of 27.
+        """
         if not self.unexplained:
             return {}
         evidence = self.clearance.nodes.evidence
@@ -76,8 +83,8 @@ class PathFaults:
     def runs_missing(self, path: Path) -> int:
         """How many more bad runs convict a path that was never good; 0 if there are enough."""
         evidence, bad = self.clearance.nodes.evidence, self.never_good[path]
-        by_chance = path_runs_needed(len(evidence.sites), bad) - len(bad)
-        return max(by_chance, pairs_missing(evidence, path, bad), 0)
+        further = path_runs_needed(len(evidence.sites), bad) - len(bad)
+        return max(further, pairs_missing(evidence, path, bad), 0)
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.

@@ -25,7 +25,7 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     """The evidence that a node lacks like others of its leaf or machine type; None if others do not lack it."""
     site = diagnosis.evidence.sites[node]
     if node in diagnosis.leaves.behind:
-        return f"it is behind leaf {site.leaf}, which is at fault: sweep it again after the repair"
+        return f"it is behind leaf {site.leaf}, which is convicted: sweep it again after the repair"
     if diagnosis.evidence.is_of_unproven_type(node):
         return f"no node of machine type {site.machine_type} has passed, but others have: sweep each type by itself"
     if node in diagnosis.leaves.nodes_of_suspected:

@@ -39,7 +39,7 @@ class Sentences:
     metric: str | None
 
     def node(self, culprit: Culprit) -> FailedNode:
-        """The record of a node that is at fault, or whose link or rails are."""
+        """The record of a node that is convicted, or whose link or rails are."""
         (node,) = culprit.of
         ways = one_way(node, culprit.runs, self._one_way_threshold) if culprit.slow else None
         reasons = (*self._reasons(culprit), *direction_words(ways), *hint_words(hints_of(node, culprit.runs)))
@@ -89,7 +89,7 @@ class Sentences:
                 yield f"{node} failed by itself but passed with others: {'; '.join(why)}"
         for leaf in diagnosis.leaves.convicted:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
-            yield f"the health of {', '.join(hidden)} is unknown while leaf {leaf} is at fault"
+            yield f"the health of {', '.join(hidden)} is unknown because leaf {leaf} is convicted"
 
     @cached_property
     def _one_way_threshold(self) -> Threshold | None:
@@ -106,7 +106,7 @@ class Sentences:
     def _kind(self, culprit: Culprit) -> Iterable[str]:
         match culprit.part:
             case Part.NODE_LINK:
-                yield "it passes alone, so its link is at fault"
+                yield "it passes alone, so its link is convicted"
             case Part.RAIL:
                 yield f"only rail {', '.join(map(str, culprit.rails))} is bad"
             case Part.LEAF:

@@ -14,15 +14,16 @@ from pydantic import Field
 
 from muster import Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Severity, Skip, hookimpl
 from muster.model import Json
-from muster_plugins.checks.collective import retransmits, table
+from muster_plugins.checks.collective import retransmits
 from muster_plugins.checks.collective.direction import send_one_way
-from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
 from muster_plugins.checks.collective.measurement import GroupResults, exchange_results, run_sizes
 from muster_plugins.checks.collective.operations import OPERATIONS
-from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rails import rails_of, run_in_turn
-from muster_plugins.checks.collective.table import SizeRow
+from muster_plugins.shared.collectives import table
+from muster_plugins.shared.collectives.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.shared.collectives.params import CollectiveParams
+from muster_plugins.shared.collectives.table import SizeRow
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.shared.torch_device import (

@@ -11,10 +11,10 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from muster.model import Metric
-from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES
 from muster_plugins.checks.collective.operations import MessageBuffers, one_way
 from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rounds import run_rounds
+from muster_plugins.shared.collectives.message_sizes import ELEMENT_BYTES
 from muster_plugins.shared.torch_device import Place
 from muster_plugins.shared.torch_group import RankGroup
 

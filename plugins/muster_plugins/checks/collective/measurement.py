@@ -9,12 +9,12 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from muster.model import Json, Metric
-from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES
 from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
-from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.collective.peers import Peers
 from muster_plugins.checks.collective.rounds import Rounds, last_arrivals, run_rounds
-from muster_plugins.checks.collective.table import SizeRow
+from muster_plugins.shared.collectives.message_sizes import ELEMENT_BYTES
+from muster_plugins.shared.collectives.params import CollectiveParams
+from muster_plugins.shared.collectives.table import SizeRow
 from muster_plugins.shared.nccl.transport import Transport
 from muster_plugins.shared.torch_device import Place
 from muster_plugins.shared.torch_group import RankGroup

@@ -8,16 +8,14 @@ numbers that fp32 holds exactly in any order of addition. Only functions that ru
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from muster_plugins.checks.collective.message_sizes import ELEMENT_BYTES
 from muster_plugins.checks.collective.peers import Peers
+from muster_plugins.shared.collectives.message_sizes import ELEMENT_BYTES
+from muster_plugins.shared.collectives.params import CollectiveName
 
 if TYPE_CHECKING:
     import torch
-
-OperationName = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
-"""The names that nccl-tests uses: its programs have these names plus `_perf`."""
 
 _PERIOD = 4093
 """A prime. Sums of its numbers over 4096 ranks stay below 2^24, up to which fp32 holds every whole number."""
@@ -250,7 +248,7 @@ def _straight(_world_size: int) -> float:
     return 1.0
 
 
-OPERATIONS: dict[OperationName, Operation] = {
+OPERATIONS: dict[CollectiveName, Operation] = {
     "all_reduce": Operation(_all_reduce, _there_and_back, buffers=1, split=False, redop="sum"),
     "all_gather": Operation(_all_gather, _around_a_ring, buffers=2, split=True),
     "reduce_scatter": Operation(_reduce_scatter, _around_a_ring, buffers=2, split=True, redop="sum"),

@@ -15,7 +15,7 @@ from pydantic import Field
 from muster.model import Metric
 from muster_plugins.checks.collective.measurement import RankResults
 from muster_plugins.checks.collective.peers import Peers
-from muster_plugins.checks.collective.table import median_busbw
+from muster_plugins.shared.collectives.table import median_busbw
 from muster_plugins.shared.torch_group import RankGroup
 from muster_plugins.shared.unmeasured import Unmeasured
 

@@ -14,10 +14,10 @@ from muster import Check, Config, Context, Finding, Measurement, Needs, Referenc
 from muster.home_path import HomePath
 from muster.model import Json
 from muster.nouns import count
-from muster_plugins.checks.collective import table
-from muster_plugins.checks.collective.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.checks.collective.params import CollectiveParams
 from muster_plugins.checks.nccl_tests.output import NcclTestsOutput, parse_json, parse_text
+from muster_plugins.shared.collectives import table
+from muster_plugins.shared.collectives.judgement import FINDS, JUDGED, judge_results
+from muster_plugins.shared.collectives.params import CollectiveParams
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
 from muster_plugins.shared.programs import Completed, find_program

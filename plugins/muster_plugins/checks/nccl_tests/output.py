@@ -11,7 +11,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from muster_plugins.checks.collective.table import SizeRow
+from muster_plugins.shared.collectives.table import SizeRow
 
 
 class NcclTestsOutput(NamedTuple):

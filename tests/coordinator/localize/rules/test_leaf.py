@@ -1,7 +1,7 @@
 """Which leaves are suspected and at fault, and what falls just short of it."""
 
 import pytest
-from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, fleet, ran
+from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, failed, fleet, ran, well
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.probes import GroupRun, Site
@@ -31,6 +31,26 @@ AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
 def test_a_leaf_fails_outside_and_inside_and_its_nodes_are_well_alone(runs: list[GroupRun], expected: set) -> None:
     """Without one of these, something else may be what is bad."""
     assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected
+
+
+def test_one_node_that_passes_ends_the_suspicion_of_its_leaf() -> None:
+    """The path from a to c is bad, and so is the link of a2. Three of four nodes fail outside and inside."""
+    across = [ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3)]
+    runs = [*PASSED, *across, *INSIDE, *ALONE]
+    assert (Part.LEAF, "a") in culprits(diagnosed(THREE_LEAVES, *runs))
+    passed = diagnosed(THREE_LEAVES, *runs, ran("a4", "b4"))
+    assert passed.leaves.suspected == {}
+    assert (Part.LEAF, "a") not in culprits(passed)
+
+
+def test_a_leaf_is_not_convicted_if_its_nodes_crash() -> None:
+    """They pass alone, but a switch makes no ranks crash: each has the same bad driver, and needs further partners."""
+    outside = [crashed(f"n{n}", f"n{n + far}", by=(f"n{n}",)) for far in (8, 16) for n in range(4)]
+    alone = [ran(f"n{n}") for n in (0, 1, 2, 3, 20, 30, 40)]
+    runs = [*outside, crashed("n0", "n1", by=("n0",)), *well(64, first=4), *alone]
+    diagnosis = diagnosed(fleet(64, leaf_of=4, places_itself=False), *runs)
+    assert diagnosis.leaves.suspected == {"leaf0": ("n0", "n1", "n2", "n3")}
+    assert diagnosis.culprits == ()
 
 
 @pytest.mark.parametrize(

@@ -74,3 +74,12 @@ def test_of_many_failing_nodes_two_are_alike_by_chance() -> None:
     apart = {f"n{number}": 1.3**number for number in range(10)}
     assert alike({**apart, "x": 1.3**3, "y": 100.0}) == frozenset()
     assert alike({"n1": 1.0, "x": 1.0, "y": 100.0}) == {"n1", "x"}
+
+
+def test_a_node_that_has_passed_with_others_has_no_bad_link() -> None:
+    """The paths between the leaves of a, c and e are bad. All three nodes pass with g, across other paths."""
+    passed = [ran(node, "g") for node in "ace"] + [ran(*pair) for pair in ("gh", "bh", "dh", "fh")]
+    bad = [ran(*pair, at=0.5) for pair in ("ac", "ae", "ce")]
+    diagnosis = diagnosed(nowhere("abcdefgh"), *passed, *bad, alone=False)
+    assert diagnosis.convicted == frozenset()
+    assert len(diagnosis.paths.never_good) == 3

@@ -27,3 +27,12 @@ def test_a_control_comes_after_the_second_bad_run_of_a_link(when: int, expected:
     bad = [ran("a", "c", at=0.3) for _ in range(5)]
     runs = [ran("a", "b"), ran("b", "c"), *bad[:when], ran("a", "b"), *bad[when:]]
     assert culprits(diagnosed(nowhere("abc"), *runs, alone=False)) == expected
+
+
+@pytest.mark.parametrize(("good", "expected"), [((), {(Part.PATH, "a c")}), (("a2", "c1"), set())])
+def test_one_good_run_clears_a_path(good: tuple[str, ...], expected: set) -> None:
+    """A bad path is bad in every run; four runs that two intermittent faults may have slowed convict nothing then."""
+    passed = [ran(f"{leaf}{n}", f"b{n}") for leaf in "ac" for n in (1, 2, 3, 4)]
+    bad = [ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3, 4)]
+    runs = [*passed, *bad, *([ran(*good)] if good else [])]
+    assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected

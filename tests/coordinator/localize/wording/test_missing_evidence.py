@@ -79,5 +79,5 @@ def test_who_is_behind_a_bad_leaf_waits_for_its_repair() -> None:
     sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "xy" for n in range(4)}
     runs = [run("y0", "y1"), run("y2", "y3"), bad("x0", "x1"), *(bad(f"x{n}", f"y{n}") for n in range(4))]
     told = missing(*runs, sites=sites)
-    assert told["x0"] == "it is behind leaf x, which is at fault: sweep it again after the repair"
+    assert told["x0"] == "it is behind leaf x, which is convicted: sweep it again after the repair"
     assert told.keys() == {"x0", "x1", "x2", "x3"}

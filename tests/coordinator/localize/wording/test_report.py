@@ -59,7 +59,7 @@ def test_a_leaf_is_told_with_the_nodes_behind_it() -> None:
     (failed,) = told.failed_fabric
     assert (failed.leaves, failed.code, told.failed_nodes) == (("a",), "collective.slow", ())
     assert told.inconclusive == ("a1", "a2", "a3", "a4")
-    assert told.observations == ("the health of a1, a2, a3, a4 is unknown while leaf a is at fault",)
+    assert told.observations == ("the health of a1, a2, a3, a4 is unknown because leaf a is convicted",)
 
 
 def test_a_path_is_told_by_its_leaves_and_a_link_by_its_nodes() -> None:

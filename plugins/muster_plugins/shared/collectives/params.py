@@ -3,21 +3,23 @@
 The checks `collective` and `nccl_tests` share them.
 """
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from muster import Params
-from muster_plugins.checks.collective.message_sizes import MessageSize, series
-from muster_plugins.checks.collective.operations import OperationName
+from muster_plugins.shared.collectives.message_sizes import MessageSize, series
 from muster_plugins.shared.nccl.environment import ProfileName
 from muster_plugins.shared.nccl.transport import PATTERN
+
+CollectiveName = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
+"""The names that nccl-tests uses: its programs have these names plus `_perf`."""
 
 
 class CollectiveParams(Params):
     """Parameters that are not set get a default that suits the backend."""
 
-    collective: OperationName = Field("all_reduce", description="The collective, by its name in nccl-tests")
+    collective: CollectiveName = Field("all_reduce", description="The collective, by its name in nccl-tests")
     size_bytes: MessageSize | None = Field(
         None, description="One message size, for example 64M; 1 GiB with NCCL, 16 MiB with gloo"
     )

@@ -6,7 +6,7 @@ from tests.cases import cases
 
 from muster.errors import Refused
 from muster.params_schema import flatten, require_fit
-from muster_plugins.checks.collective.message_sizes import MessageSize, series
+from muster_plugins.shared.collectives.message_sizes import MessageSize, series
 
 SIZE = TypeAdapter(MessageSize)
 

@@ -5,7 +5,7 @@ crash of the node's own ranks. Liars cannot choose which nodes the coordinator d
 hardly ever all liars.
 
 Example: in a fleet of 256 nodes 12 may lie. Node a crashes beside b, c, d and e, which share no node and were drawn at
-random. That all four lie is too unlikely (see `significance`), so a is at fault. After three of them, one is missing.
+random. That all four lie is too unlikely (see `significance`), so a is convicted. After three of them, one is missing.
 
 The functions take time in proportion to the bad runs of the node, times their partners for `disjoint`.
 """
@@ -21,7 +21,7 @@ from muster_coordinator.normal.normality import liars_among
 Partners = tuple[str, ...]
 
 
-def accusers(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> list[Partners]:
+def drawn_partners(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> list[Partners]:
     """The partners of `node` in these bad runs that count against it; no two groups of them share a node.
 
     Rule: a partner counts in its first run, or after it has passed. Then the coordinator drew it at random.
@@ -32,9 +32,9 @@ def accusers(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> lis
     return disjoint(partners for partners in others if partners)
 
 
-def accusers_missing(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> int:
+def drawn_partners_missing(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> int:
     """How many more partners must be bad with `node` before they cannot all be liars; 0 if there are enough."""
-    drawn = [*_draws(evidence, node, accusers(evidence, node, bad))]
+    drawn = [*_draws(evidence, node, drawn_partners(evidence, node, bad))]
     nodes, missing = len(evidence.sites), 0
     while liars_may_explain(nodes, drawn):
         drawn.append((1, nodes - 1))
@@ -78,7 +78,7 @@ def disjoint(groups: Iterable[Partners]) -> list[Partners]:
     """Groups that share no node, small ones first.
 
     Prevents: the link a-b is bad. The groups abcdefgh, abcd and ab are bad one after another, because all have a and b.
-    They count as one accusation against a, by b, and not as three.
+    They count once against a, with partner b, and not three times.
     """
     found: list[Partners] = []
     for group in sorted(dict.fromkeys(groups), key=len):

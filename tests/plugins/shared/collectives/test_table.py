@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from muster_plugins.checks.collective.table import (
+from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
+from muster_plugins.shared.collectives.table import (
     SizeRow,
     curves,
     expected_peak,
@@ -14,7 +15,6 @@ from muster_plugins.checks.collective.table import (
     report,
     text_table,
 )
-from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
 
 GIB = 1 << 30
 

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from muster.conditions import Condition, is_met
 from muster.model import Data, Json, Metric
 from muster.toml import shipped_table
-from muster_plugins.checks.collective.message_sizes import LARGE_BYTES, SMALL_BYTES
+from muster_plugins.shared.collectives.message_sizes import LARGE_BYTES, SMALL_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Peak(Data):
 @cache
 def peaks() -> tuple[Peak, ...]:
     """The peaks that come with muster."""
-    table = shipped_table("muster_plugins.checks.collective", "peaks.toml")
+    table = shipped_table("muster_plugins.shared.collectives", "peaks.toml")
     return TypeAdapter(tuple[Peak, ...]).validate_python(table["peak"])
 
 

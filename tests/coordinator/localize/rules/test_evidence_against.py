@@ -9,8 +9,8 @@ from tests.cases import cases
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import follow_up
-from muster_coordinator.localize.rules.accusers import accusers, accusers_missing, may_be_all_liars
 from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.rules.evidence_against import drawn_partners, drawn_partners_missing, may_be_all_liars
 from muster_coordinator.localize.significance import FALSE_NODES, controls_needed, liars_may_explain
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, RunOutcome, Site
 from muster_coordinator.normal.normality import liars_among
@@ -54,7 +54,7 @@ def well(count: int, first: int = 2) -> list[GroupRun]:
     ("nodes", "liars", "partners", "measures"),
     [(2, 1, 2, 2), (16, 1, 2, 2), (39, 1, 2, 2), (40, 2, 3, 3), (128, 6, 4, 3), (1024, 51, 5, 3), (10_000, 500, 6, 3)],
 )
-def test_the_number_of_accusers_grows_with_the_fleet(nodes: int, liars: int, partners: int, measures: int) -> None:
+def test_the_number_of_partners_grows_with_the_fleet(nodes: int, liars: int, partners: int, measures: int) -> None:
     """So few that they are all liars, for any node of the fleet, in one of a thousand sweeps at most."""
     assert liars_among(nodes) == liars
     drawn = [(1, nodes - 1)] * partners
@@ -99,7 +99,7 @@ def test_crashes_with_enough_partners_convict_a_node(nodes: int, partners: int) 
     assert (culprit.part, culprit.of) == (Part.NODE, (V,))
 
 
-def test_a_crash_alone_needs_no_accuser() -> None:
+def test_a_crash_alone_needs_no_partner() -> None:
     """No other node can be the cause."""
     alone = GroupRun(group="alone", members=(V,), outcome=RunOutcome.BAD, crashed=frozenset({V}), hard=True)
     (culprit,) = judged(fleet(64), crashed(V, L, by=V), *well(64), alone).culprits
@@ -114,16 +114,16 @@ def test_crashes_in_a_large_group_convict_nobody() -> None:
     assert [node for node in diagnosis.inconclusive if diagnosis.nodes.is_suspect(node)] == [V]
 
 
-def test_partners_that_were_not_drawn_at_random_are_no_accusers() -> None:
-    """Suspects meet each other, so a liar could fail on purpose to choose whom it accuses."""
+def test_partners_that_were_not_drawn_at_random_do_not_count() -> None:
+    """Suspects meet each other, so a liar could fail on purpose to choose whom it meets."""
     sites = fleet(16)
     suspects = [ran("n2", "n3", at=0.5), ran(L, "n4", at=0.5), ran(V, "n5", at=0.5)]
     among_them = [ran(V, L, at=0.5), ran(V, "n2", at=0.5)]
     passed_since = [ran(L, "n2"), ran("n5", "n6")]
     runs = (*well(16, first=6), *suspects, *among_them, *passed_since)
     evidence = GroupEvidence(sites, runs)
-    assert accusers(evidence, V, runs[-5:]) == [("n5",)]
-    assert accusers_missing(evidence, V, runs[-5:]) == 1
+    assert drawn_partners(evidence, V, runs[-5:]) == [("n5",)]
+    assert drawn_partners_missing(evidence, V, runs[-5:]) == 1
 
 
 @pytest.mark.parametrize(("gathered", "missing"), [(0, 0), (12, 3)])
@@ -133,7 +133,7 @@ def test_several_partners_from_one_leaf_count_less(gathered: int, missing: int) 
     near, far = [f"n{number}" for number in (2, 4, 6, 8)], [f"n{number}" for number in (40, 60, 80, 100)]
     partners = [near[0], *far[:3]] if not gathered else near
     runs = (*well(256), *(ran(V, partner, at=0.5) for partner in partners))
-    assert accusers_missing(GroupEvidence(sites, runs), V, runs[-4:]) == missing
+    assert drawn_partners_missing(GroupEvidence(sites, runs), V, runs[-4:]) == missing
 
 
 def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
