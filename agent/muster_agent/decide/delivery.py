@@ -4,15 +4,19 @@ The idea is a sliding window with cumulative acknowledgements, as in TCP. The ru
 the agent deletes a run only after the coordinator has acknowledged it as stored. The coordinator ignores a run that it
 has already, so sending twice does no harm and sending again is the answer to every doubt:
 
-- The agent sends a new run at once, but at most `WINDOW` runs are sent and not acknowledged. A coordinator that stores
-  nothing therefore costs little traffic.
-- If no acknowledgement arrives for `PATIENCE_S`, the agent sends everything again, from the oldest run that it keeps.
-  It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
-- If the coordinator reports a gap, or another coordinator takes over, the agent sends everything again at once.
+- The agent sends a new run at once, but at most a window of runs is sent and not acknowledged. The window begins with
+  `ONE_REPORT`, and doubles with each acknowledgement of new runs up to `WINDOW`.
+- If no acknowledgement arrives for `PATIENCE_S`, the agent sends again, from the oldest run that it keeps, with a
+  window of one report. It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
+- If the coordinator reports a gap, another coordinator takes over, or the connection is new, the agent does the same at
+  once. Each of the reports after a gap says that there is one: within `PATIENCE_S` only the first counts.
 
-Example: the outbox keeps runs 1 to 800 and the broker loses the report with 51 to 100. The agent sends 1 to 500. The
-coordinator stores 1 to 50, then receives 101 to 150, sees the gap and acknowledges "50, gap". The agent deletes 1 to 50
-and sends 51 to 550. If the coordinator is silent instead, the agent repeats after 5, 10, 20, 40, 60, 60, … seconds.
+Prevents: a coordinator or broker that is too slow for the fleet gets everything again from each agent, which makes it
+slower still. With one report of each agent, what it receives again is bounded however many runs wait.
+
+Example: the outbox keeps runs 1 to 800 and the coordinator is silent. The agent sends 1 to 50, and again after 5, 10,
+20, 40, 60, 60, … seconds. The coordinator comes back and acknowledges 50. The agent sends 51 to 150, after the next
+acknowledgement 151 to 350, and then as many as 500 at a time.
 
 Every step takes constant time.
 """
@@ -22,6 +26,7 @@ import math
 from muster.backoff import backoff_s
 
 WINDOW = 500
+ONE_REPORT = 50
 PATIENCE_S = 5.0
 MAX_PATIENCE_S = 60.0
 
@@ -32,12 +37,14 @@ class DeliveryWindow:
     def __init__(self) -> None:
         self.sent_through = 0
         self._stored_through = 0
-        self._unanswered = 0
+        self._window = ONE_REPORT
+        self._unanswered = 0  # attempts in a row
+        self._began_at = -math.inf
         self._due = math.inf
 
     def free(self, unacknowledged: int) -> int:
         """How many runs may be sent now, if `unacknowledged` runs are sent and not stored yet."""
-        return max(0, WINDOW - unacknowledged)
+        return max(0, self._window - unacknowledged)
 
     def sent(self, through: int, now: float) -> None:
         """Notes that the broker has the runs up to `through`."""
@@ -46,15 +53,17 @@ class DeliveryWindow:
 
     def stored(self, through: int, gap: bool, now: float) -> None:
         """Notes that the coordinator has stored the runs up to `through`; `gap` if it misses runs after that."""
-        if through > self._stored_through:
+        has_progressed = through > self._stored_through
+        if has_progressed:
             self._stored_through, self._unanswered = through, 0
+            self._window = min(2 * self._window, WINDOW)
         self._due = now + self._patience_s if self.sent_through > through else math.inf
-        if gap:
-            self.start_again()
+        if gap and (has_progressed or now - self._began_at >= PATIENCE_S):
+            self.start_again(now)
 
-    def start_again(self) -> None:
-        """Sends again from the oldest run."""
-        self.sent_through, self._due = 0, math.inf
+    def start_again(self, now: float) -> None:
+        """Sends again from the oldest run, one report at first."""
+        self.sent_through, self._due, self._window, self._began_at = 0, math.inf, ONE_REPORT, now
 
     def next_due(self) -> float:
         """When to stop waiting for an acknowledgement; infinity if none is expected."""
@@ -64,9 +73,8 @@ class DeliveryWindow:
         """Starts again if the acknowledgement is overdue, and waits twice as long the next time."""
         if now >= self._due:
             self._unanswered += 1
-            self.start_again()
+            self.start_again(now)
 
     @property
     def _patience_s(self) -> float:
-        """How long to wait for the next acknowledgement."""
         return backoff_s(self._unanswered + 1, PATIENCE_S, MAX_PATIENCE_S)

@@ -167,7 +167,7 @@ class AgentLink:
         self.connected = True
         self._metrics.connected.set(1)
         self._heartbeat_due, self._inventory_sent = 0.0, False
-        self._delivery.start_again()
+        self._delivery.start_again(time.monotonic())
         log.info("broker_connected", broker=self._broker)
 
     def _lost(self, error: Exception, attempt: int) -> None:
@@ -292,7 +292,9 @@ class AgentLink:
     def _handle_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)
         if self._leader not in (None, leader) and presence.online:
-            self._delivery.start_again()  # a new leader has not seen what its predecessor had not stored
+            self._delivery.start_again(
+                time.monotonic()
+            )  # a new leader has not seen what its predecessor had not stored
             self._wake.set()
         self._leader = leader
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:

@@ -150,11 +150,13 @@ async def test_runs_go_out_at_once_and_are_kept_until_they_are_stored(mosquitto,
 
 
 async def test_what_waited_goes_out_in_batches(mosquitto, tmp_path):
-    """Every run is in exactly one of them, in order."""
+    """Every run is in exactly one of them, in order; the first one is acknowledged before the others go."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         for number in range(120):
             node.outbox.append(run(number))
         node.link.appended()
+        [first] = await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) == 1)
+        await coordinator.ack(first, 50)
         reports = await coordinator.until(NodeTopic.REPORT, lambda seen: sum(len(one.runs) for one in seen) == 120)
         assert [one.seq for report in reports for one in report.runs] == [*range(1, 121)]
         assert max(len(report.runs) for report in reports) == 50
