@@ -234,7 +234,14 @@ class AgentLink:
         if not runs:
             return None
         after = self._outbox.before(runs[0].seq)
-        return Report(sent_at=time.time(), node=self._node, stream=self._outbox.stream, after=after, runs=tuple(runs))
+        return Report(
+            sent_at=time.time(),
+            node=self._node,
+            stream=self._outbox.stream,
+            after=after,
+            through=runs[-1].seq,
+            runs=tuple(runs),
+        )
 
     def _presence(self, *, online: bool) -> Presence:
         return Presence(

@@ -53,6 +53,15 @@ class ReportSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportRepeated:
+    """A node has sent a report again, the runs of which were taken already."""
+
+    node: str
+    stream: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupReplySeen:
     """A member of a group has sent a reply."""
 
@@ -161,7 +170,7 @@ class RetentionEnded:
 
 FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-FleetObservation = PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen | AgentMisbehaved | LabelsSeen
+Seen = PresenceSeen | InventorySeen | ReportSeen | ReportRepeated | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
 LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
 

@@ -114,11 +114,13 @@ class Report(NodeMessage):
 
     `stream` names the outbox that numbers them; a new outbox is a new stream and starts at 1 again. `after` is the
     number of the last run before this report that the node still keeps, or 0. It tells the coordinator whether missing
-    numbers are a gap (a report was lost) or were dropped by the node.
+    numbers are a gap (a report was lost) or were dropped by the node. `through` is the number of the last run, so that
+    the coordinator need not decode a report that it has already; agents before 0.2 send none.
     """
 
     stream: Name
     after: Sequence
+    through: Sequence | None = None
     runs: tuple[Run, ...] = Field(min_length=1, max_length=MOST_RUNS)
 
     @model_validator(mode="after")
@@ -130,6 +132,8 @@ class Report(NodeMessage):
             if run.node != self.node:
                 raise ValueError("a report holds its own node's runs only")
             last = run.seq
+        if self.through not in (None, last):
+            raise ValueError("`through` must be the number of the last run")
         return self
 
 
