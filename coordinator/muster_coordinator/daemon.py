@@ -108,6 +108,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             epoch=epoch,
             deliver=pipeline.take,
             known=lambda: pipeline.fleet.names,
+            is_known=pipeline.fleet.is_known,
         )
         retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)

@@ -12,6 +12,7 @@ from muster.errors import Refused, unknown
 from muster.model import ServiceState, Topology
 from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
+from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.decided_states import DecidedStates
 from muster_coordinator.evidence.inventory_intake import InventoryIntake
 from muster_coordinator.evidence.places import Places
@@ -105,8 +106,8 @@ class Fleet:
     def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
         match event:
-            case events.ReportSeen(message):
-                commands = [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
+            case events.ReportSeen() | events.ReportRepeated():
+                commands = self._take_report(event, now)
             case events.PresenceSeen():
                 commands = self._liveness.take_presence(event, now)
             case events.GroupReplySeen(message):
@@ -137,6 +138,10 @@ class Fleet:
     def select(self, selection: str) -> list[str]:
         """The names of the nodes in a selection such as `rack=r1 health=FAILED`; empty if no node fits."""
         return self._sweeps.select(selection)
+
+    def is_known(self, node: str, head: ReportHead) -> bool:
+        """Whether all runs of the node's report with this head were taken already."""
+        return self._reports.is_known(node, head)
 
     @property
     def present(self) -> frozenset[str]:
@@ -253,6 +258,14 @@ class Fleet:
                     commands.append(command)
         cases = (self._quarantine.case_view(node) for node in changed if node in self._quarantine.records)
         return [*commands, *(events.Announce("case", case) for case in cases)]
+
+    def _take_report(self, event: events.ReportSeen | events.ReportRepeated, now: float) -> list[Command]:
+        match event:
+            case events.ReportSeen(message):
+                return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
+            case events.ReportRepeated(node):
+                heard = self._liveness.hear(node, self._orders.new_id(), now)
+                return [*heard, *self._reports.repeat(event, now)]
 
     def _awaits(self, node: str, run: str) -> bool:
         """Whether the run is the test that the quarantine has requested from the node."""

@@ -21,7 +21,13 @@ def metrics() -> str:
     """Every figure that agent and coordinator give to Prometheus."""
     pipeline = Pipeline(Fleet(name="docs", epoch=1), object.__new__(Store))  # the store is not asked for figures
     link = CoordinatorLink(
-        Settings(), broker_url="mqtt://localhost", api_url="", epoch=1, deliver=pipeline.take, known=tuple
+        Settings(),
+        broker_url="mqtt://localhost",
+        api_url="",
+        epoch=1,
+        deliver=pipeline.take,
+        known=tuple,
+        is_known=pipeline.fleet.is_known,
     )
     retention = object.__new__(Retention)  # only its counts are asked for
     retention.counts = RetentionCounts()

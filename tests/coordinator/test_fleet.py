@@ -9,8 +9,9 @@ from tests.coordinator.fleets import check, fleet, head, inventory, kinds, prese
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
+from muster.wire.report_head import ReportHead
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import AppendStory, FleetCommand, InventorySeen, SendAck, StoreRuns, Ticked
+from muster_coordinator.model.events import AppendStory, InventorySeen, ReportRepeated, SendAck, StoreRuns, Ticked
 from muster_coordinator.model.quarantine_events import SaveTransition
 
 
@@ -200,6 +201,19 @@ def test_duplicates_and_gaps_are_answered_and_counted() -> None:
     assert [(ack.stored_through, ack.gap) for ack in acks] == [(1, False), (1, True)]
     assert [kinds(commands) for commands in answers] == [["SendAck"], ["SendAck"]]
     assert (made.counts.runs, made.counts.duplicates, made.counts.gaps) == (1, 1, 1)
+
+
+def test_a_report_that_was_taken_already_is_acknowledged_undecoded() -> None:
+    """The acknowledgement says what was taken, and the node counts as heard."""
+    made = fleet("a")
+    made.handle(report(run(2)), 1.0)
+    known = [made.is_known("a", ReportHead(stream, number)) for stream, number in (("s", 2), ("s", 3), ("t", 1))]
+    assert known == [True, False, False]
+    commands = made.handle(ReportRepeated("a", "s"), 25.0)
+    [ack] = [command.ack for command in commands if isinstance(command, SendAck)]
+    assert (kinds(commands), ack.stored_through, ack.gap) == (["SendAck"], 2, False)
+    assert (made.counts.reports, made.counts.repeated_reports, made.counts.runs) == (2, 1, 1)
+    assert kinds(made.handle(Ticked(), 50.0)) == []  # less than three heartbeats after 25 s
 
 
 def test_a_failure_is_told_with_its_findings() -> None:

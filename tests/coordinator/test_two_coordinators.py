@@ -42,7 +42,13 @@ class Coordinator:
 
         url = broker.url or ""
         self.link = CoordinatorLink(
-            Settings(broker=broker), broker_url=url, api_url=api_url, epoch=epoch, deliver=ignore, known=tuple
+            Settings(broker=broker),
+            broker_url=url,
+            api_url=api_url,
+            epoch=epoch,
+            deliver=ignore,
+            known=tuple,
+            is_known=lambda _node, _head: False,
         )
         self.task = asyncio.create_task(self.link.run())
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from muster.model import Run
 from muster.wire.messages import MOST_RUNS, Ack, Report
+from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.node_clock import behind_s, dated
@@ -12,7 +13,7 @@ from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Announce, FleetCommand, SendAck, StoreRuns
+from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
@@ -97,6 +98,21 @@ class ReportIntake:
             commands += taken
         ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
         return [*commands, SendAck(node, ack)]
+
+    def is_known(self, node: str, head: ReportHead) -> bool:
+        """Whether all runs of the report with this head were taken already."""
+        return head.through <= self.streams.through(node, head.stream)
+
+    def repeat(self, repeated: ReportRepeated, now: float) -> list[FleetCommand]:
+        """Acknowledges a report that is known: the acknowledgement may be lost, or wait for the runs to be stored.
+
+        The pipeline sends the new one only after it has stored all that was taken before.
+        """
+        self._counts.reports += 1
+        self._counts.repeated_reports += 1
+        through = self.streams.through(repeated.node, repeated.stream)
+        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=repeated.stream, stored_through=through)
+        return [SendAck(repeated.node, ack)]
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[FleetCommand]]:
         """The number of the last taken run, the commands that store the runs, and those that follow from them.

@@ -10,6 +10,7 @@ class Counts:
     reports: int = 0
     runs: int = 0
     duplicates: int = 0
+    repeated_reports: int = 0
     gaps: int = 0
     over_quota: int = 0
     not_announced: int = 0

@@ -54,11 +54,10 @@ class ReportSeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportRepeated:
-    """A node has sent a report again, the runs of which were taken already."""
+    """A node has sent a report again although its runs were taken already. Nothing else of it was read."""
 
     node: str
     stream: str
-    cause: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from muster.mqtt import connection_options, pause_s, publish
 from muster.wire import codec
 from muster.wire.codec import encode
 from muster.wire.messages import CoordinatorPresence, new_id
+from muster.wire.report_head import ReportHead, report_head
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
@@ -33,6 +34,7 @@ from muster_coordinator.model.events import (
     LinkLost,
     LinkRestored,
     PublishReferences,
+    ReportRepeated,
     SendAck,
     SendCommand,
 )
@@ -95,8 +97,9 @@ class CoordinatorLink:
     """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
-    the names of the nodes. `received` counts messages, `refused` counts dropped ones by kind. `connected` says whether
-    the link receives the messages of all nodes that are not `muted`.
+    the names of the nodes, `is_known` whether all runs of a node's report were taken already. `received` counts
+    messages, `refused` counts dropped ones by kind. `connected` says whether the link receives the messages of all
+    nodes that are not `muted`.
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class CoordinatorLink:
         epoch: int,
         deliver: Callable[[Sequence[FleetEvent]], Awaitable[None]],
         known: Callable[[], Iterable[str]],
+        is_known: Callable[[str, ReportHead], bool],
     ) -> None:
         self.connected = False
         self._was_connected = False
@@ -123,6 +127,7 @@ class CoordinatorLink:
         self._newer_epoch: int | None = None
         self._deliver = deliver
         self._known = known
+        self._is_known = is_known
         self._allowances = Allowances()
         self._mutes = MuteList()
         self._log_limit = LogLimit()
@@ -294,6 +299,8 @@ class CoordinatorLink:
         if not message.payload and topic in RETAINED:
             return None  # somebody has cleared the retained message
         try:
+            if topic is NodeTopic.REPORT and (head := report_head(message.payload)) and self._is_known(node, head):
+                return ReportRepeated(node, head.stream)
             return event_of(topic, node, message.payload, kept=message.retain)
         except RemoteError:
             raise

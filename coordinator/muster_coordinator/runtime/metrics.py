@@ -23,7 +23,8 @@ from muster_coordinator.store.rows import Unread
 _COUNTED = {
     "reports": "Reports received from agents",
     "runs": "Runs stored",
-    "duplicates": "Runs received again, and dropped",
+    "duplicates": "Runs received again beside new ones, and dropped",
+    "repeated_reports": "Reports received again, and dropped before they were decoded",
     "gaps": "Reports refused because earlier runs are missing; the agent sends these again",
     "over_quota": "Reports refused because their node is over its quota; the agent keeps the runs",
     "not_announced": "Runs of checks that their node has not announced",

@@ -162,7 +162,13 @@ async def api(data_dir, rules):
     pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
     link = CoordinatorLink(
-        settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple
+        settings,
+        broker_url="mqtt://127.0.0.1:1",
+        api_url="",
+        epoch=3,
+        deliver=pipeline.take,
+        known=tuple,
+        is_known=lambda _node, _head: False,
     )
     plugins, scheduler = Plugins(Config(settings)), Scheduler()
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)

@@ -13,6 +13,7 @@ from muster.mqtt import connection_options
 from muster.references import Reference
 from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
 from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
+from muster.wire.report_head import ReportHead
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
@@ -25,6 +26,7 @@ from muster_coordinator.model.events import (
     LinkRestored,
     PresenceSeen,
     PublishReferences,
+    ReportRepeated,
     ReportSeen,
     SendAck,
     SendCommand,
@@ -37,6 +39,8 @@ from muster_coordinator.runtime.rate_limits import LIMITS
 
 TOPICS = Topics("default")
 NODES = ("n1", "n2", "n3")
+KNOWN = ("n1", ReportHead("s", 9))
+"""A report that was taken already."""
 
 
 def client(url: str, **options) -> aiomqtt.Client:
@@ -73,7 +77,13 @@ async def linked_to(deliver, url: str):
 async def running(deliver, url: str):
     """A link that connects as soon as it may."""
     link = CoordinatorLink(
-        Settings(), broker_url=url, api_url="http://127.0.0.1:1", epoch=7, deliver=deliver, known=lambda: NODES
+        Settings(),
+        broker_url=url,
+        api_url="http://127.0.0.1:1",
+        epoch=7,
+        deliver=deliver,
+        known=lambda: NODES,
+        is_known=lambda node, head: (node, head) == KNOWN,
     )
     task = asyncio.create_task(link.run())
     try:
@@ -124,6 +134,19 @@ async def test_every_kind_of_message_becomes_its_event(url):
         ]
         assert sorted(events, key=repr) == sorted(expected, key=repr)
         assert link.received == len(messages)
+
+
+async def test_a_report_that_was_taken_already_is_not_decoded(url):
+    """Its runs could be anything: only its first fields are read. One that was not is decoded."""
+    known = encode(report(first=9).model_copy(update={"through": 9}))
+    new = report(first=10).model_copy(update={"through": 10})
+    async with linked(url) as (link, events), client(url) as node:
+        topic = TOPICS.node("n1", NodeTopic.REPORT)
+        await node.publish(topic, known[: known.index(b'"runs"')] + b"garbage", qos=1)
+        await node.publish(topic, encode(new), qos=1)
+        await eventually(lambda: len(events) == 2)
+        assert events == [ReportRepeated("n1", "s"), ReportSeen(new, len(encode(new)))]
+        assert not link.refused
 
 
 async def test_what_was_retained_before_is_heard(url):
@@ -416,7 +439,13 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
             raise RuntimeError("a bug")
 
     link = CoordinatorLink(
-        Settings(), broker_url=mosquitto.url, api_url="", epoch=7, deliver=deliver, known=lambda: NODES
+        Settings(),
+        broker_url=mosquitto.url,
+        api_url="",
+        epoch=7,
+        deliver=deliver,
+        known=lambda: NODES,
+        is_known=lambda node, head: (node, head) == KNOWN,
     )
     task = asyncio.create_task(link.run())
     await eventually(lambda: link.connected)

@@ -79,7 +79,13 @@ async def api(data_dir, access):
     pipeline = Pipeline(Fleet(name="default", epoch=3), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     link = CoordinatorLink(
-        settings, broker_url="mqtt://127.0.0.1:1", api_url="", epoch=3, deliver=pipeline.take, known=tuple
+        settings,
+        broker_url="mqtt://127.0.0.1:1",
+        api_url="",
+        epoch=3,
+        deliver=pipeline.take,
+        known=tuple,
+        is_known=lambda _node, _head: False,
     )
     retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
     plugins = Plugins(Config(settings))
