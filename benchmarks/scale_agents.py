@@ -80,8 +80,8 @@ class SimulatedAgent:
 
     def report(self, run: Run) -> None:
         """Reports a run."""
-        self._outbox.append(run)
-        self._link.appended()
+        if (kept := self._outbox.append(run)) is not None:
+            self._link.appended(kept)
 
     def fail(self, code: str) -> None:
         """Reports a fault of the node at once."""

@@ -75,8 +75,8 @@ class Simulated:
             case events.SendReply(message):
                 self._link.reply(message)
             case events.ReportRun(run):
-                self._outbox.append(run)
-                self._link.appended()
+                if (kept := self._outbox.append(run)) is not None:
+                    self._link.appended(kept)
             case events.OpenPort(group):
                 self._feed(events.PortOpened(group, "127.0.0.1", 1))
             case events.ProbeIdle():

@@ -233,7 +233,8 @@ class Daemon:
         self._metrics.dropped(self._outbox.dropped())
         codes = [finding.code for finding in run.findings]
         log.info("run_ended", run=run.id, check=run.check, verdict=run.verdict, findings=codes, kept=kept is not None)
-        self._link.appended()
+        if kept is not None:
+            self._link.appended(kept)
 
     # Inventory and references
 

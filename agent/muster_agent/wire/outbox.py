@@ -78,12 +78,12 @@ class Outbox:
         assert row.lastrowid is not None
         return stored.model_copy(update={"seq": row.lastrowid})
 
-    def pending(self, after: int, limit: int, limit_bytes: int) -> list[Run]:
-        """The oldest runs with numbers above `after`: at most `limit`, and about `limit_bytes` as JSON."""
+    def pending(self, after: int, through: int, limit: int, limit_bytes: int) -> list[Run]:
+        """The oldest runs above `after` and up to `through`: at most `limit`, and about `limit_bytes` as JSON."""
         runs: list[Run] = []
         size = 0
         for seq, body in self._database.execute(
-            "SELECT seq, body FROM run WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)
+            "SELECT seq, body FROM run WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", (after, through, limit)
         ).fetchall():
             size += len(body.encode())
             if runs and size > limit_bytes:

@@ -9,6 +9,7 @@ from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.node_clock import behind_s, dated
+from muster_coordinator.evidence.pacing import hold_s
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
@@ -96,8 +97,7 @@ class ReportIntake:
         if intake.fresh:
             through, taken = self._take_runs(report, intake.fresh, now)
             commands += taken
-        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=report.stream, stored_through=through, gap=intake.gap)
-        return [*commands, SendAck(node, ack)]
+        return [*commands, self._ack(node, report.stream, through, now, gap=intake.gap)]
 
     def is_known(self, node: str, head: ReportHead) -> bool:
         """Whether all runs of the report with this head were taken already."""
@@ -111,8 +111,18 @@ class ReportIntake:
         self._counts.reports += 1
         self._counts.repeated_reports += 1
         through = self.streams.through(repeated.node, repeated.stream)
-        ack = Ack(id=self._orders.new_id(), sent_at=now, stream=repeated.stream, stored_through=through)
-        return [SendAck(repeated.node, ack)]
+        return [self._ack(repeated.node, repeated.stream, through, now)]
+
+    def _ack(self, node: str, stream: str, through: int, now: float, *, gap: bool = False) -> SendAck:
+        ack = Ack(
+            id=self._orders.new_id(),
+            sent_at=now,
+            stream=stream,
+            stored_through=through,
+            gap=gap,
+            hold_s=hold_s(len(self._registry.nodes)),
+        )
+        return SendAck(node, ack)
 
     def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[FleetCommand]]:
         """The number of the last taken run, the commands that store the runs, and those that follow from them.

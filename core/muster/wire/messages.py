@@ -143,12 +143,14 @@ class Report(NodeMessage):
 class Ack(Message):
     """Everything in `stream` up to and including `stored_through` is in the database.
 
-    `gap`: a report is missing before the last one. Send again from the oldest run that is kept.
+    `gap`: a report is missing before the last one. Send again from the oldest run that is kept. `hold_s`: runs that
+    find nothing new may wait this long for others, so that they come together.
     """
 
     stream: Name
     stored_through: Sequence
     gap: bool = False
+    hold_s: Seconds = 0.0
 
 
 # node/<node>/group

@@ -78,8 +78,9 @@ class Linked:
     task: asyncio.Task
 
     def append(self, number: int) -> None:
-        self.outbox.append(run(number))
-        self.link.appended()
+        kept = self.outbox.append(run(number))
+        assert kept is not None
+        self.link.appended(kept)
 
     async def next(self):
         async with asyncio.timeout(20):
@@ -153,8 +154,7 @@ async def test_what_waited_goes_out_in_batches(mosquitto, tmp_path):
     """Every run is in exactly one of them, in order; the first one is acknowledged before the others go."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         for number in range(120):
-            node.outbox.append(run(number))
-        node.link.appended()
+            node.append(number)
         [first] = await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) == 1)
         await coordinator.ack(first, 50)
         reports = await coordinator.until(NodeTopic.REPORT, lambda seen: sum(len(one.runs) for one in seen) == 120)

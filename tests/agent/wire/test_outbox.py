@@ -45,7 +45,7 @@ def kept(outbox: Outbox, *runs: Run) -> Run:
 
 
 def pending(outbox: Outbox, after: int = 0, limit: int = 1000, limit_bytes: int = 1 << 30) -> list[int]:
-    return [one.seq for one in outbox.pending(after, limit, limit_bytes)]
+    return [one.seq for one in outbox.pending(after, outbox.last, limit, limit_bytes)]
 
 
 def test_runs_are_numbered_and_come_back_as_they_were(opened: Opened):
@@ -54,7 +54,7 @@ def test_runs_are_numbered_and_come_back_as_they_were(opened: Opened):
     first, second = run(id="a", metrics={"x": 1.5}), run(id="b")
     assert outbox.append(first) == first.model_copy(update={"seq": 1})
     assert outbox.append(second) == second.model_copy(update={"seq": 2})
-    assert outbox.pending(0, 10, 1 << 20) == [
+    assert outbox.pending(0, 10, 10, 1 << 20) == [
         first.model_copy(update={"seq": 1}),
         second.model_copy(update={"seq": 2}),
     ]
@@ -137,7 +137,12 @@ def test_a_full_outbox_drops_the_oldest_of_the_check_that_has_most(opened: Opene
     outbox = opened(limit=10)
     for check in ["rare", *["often"] * 9, "other", "often"]:
         outbox.append(run(check))
-    assert [one.check for one in outbox.pending(0, 100, 1 << 20)] == ["rare", *["often"] * 7, "other", "often"]
+    assert [one.check for one in outbox.pending(0, outbox.last, 100, 1 << 20)] == [
+        "rare",
+        *["often"] * 7,
+        "other",
+        "often",
+    ]
     assert pending(outbox) == [1, *range(4, 13)]
     outbox.close()
     assert opened(limit=10).dropped() == {"often": 2}

@@ -1,0 +1,73 @@
+"""Decides which runs of the outbox wait for others, so that they travel together.
+
+The idea: most runs find nothing and nobody waits for them. A report of ten runs costs broker and coordinator little
+more than a report of one. So the coordinator says in each acknowledgement how long such runs may wait (`hold_s`); in a
+small fleet that is no time at all. Any other run releases itself and all that wait before it: a run that somebody has
+asked for, one with another verdict or other findings than before, and the first runs of a check. A failure is cleared
+by two passes in a row, so it takes `STEADY_RUNS` equal runs until the next one may wait.
+
+Example: `hold_s` is 45. nvml passes at 0, 15, 30, 45 and 60 s. The first three go at once; those of 45 and 60 s would
+go together at 90 s. At 75 s nvml fails: all three go at once.
+
+A step takes constant time; memory is one entry for each check.
+"""
+
+import math
+from dataclasses import dataclass
+
+from muster.model import Run, Verdict
+from muster_agent.decide.node import SCHEDULED
+
+STEADY_RUNS = 3
+
+_QUIET = (Verdict.PASS, Verdict.SKIPPED)
+
+Result = tuple[Verdict, tuple[tuple[str, int | None], ...]]
+
+
+@dataclass(slots=True)
+class _Steady:
+    """The last result of a check, and how many runs in a row had it."""
+
+    result: Result
+    runs: int = 0
+
+
+class Gathering:
+    """The runs of the outbox that may be sent: those with numbers up to `released_through`."""
+
+    def __init__(self, last: int) -> None:
+        self.released_through = last
+        self.hold_s = 0.0
+        self._waits_through = last
+        self._due = math.inf
+        self._checks: dict[str, _Steady] = {}
+
+    def appended(self, run: Run, now: float) -> None:
+        """Notes a new run, which has its number."""
+        self._waits_through = run.seq
+        if self._may_wait(run) and self.hold_s > 0:
+            self._due = min(self._due, now + self.hold_s)
+        else:
+            self.release()
+
+    def release(self) -> None:
+        """Releases all runs."""
+        self.released_through, self._due = self._waits_through, math.inf
+
+    def tick(self, now: float) -> None:
+        """Releases all runs if one has waited for long enough."""
+        if now >= self._due:
+            self.release()
+
+    def next_due(self) -> float:
+        """When the runs that wait are to be released; infinity if none waits."""
+        return self._due
+
+    def _may_wait(self, run: Run) -> bool:
+        result = run.verdict, tuple((finding.code, finding.device) for finding in run.findings)
+        steady = self._checks.get(run.check)
+        if steady is None or steady.result != result:
+            steady = self._checks[run.check] = _Steady(result)
+        steady.runs += 1
+        return run.cause == SCHEDULED and run.verdict in _QUIET and steady.runs > STEADY_RUNS

@@ -1,0 +1,24 @@
+"""Small fleets report each run at once, large ones gather, and no run becomes late by it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster_coordinator.evidence.node import LATE_S
+from muster_coordinator.evidence.pacing import LONGEST_HOLD_S, REPORTS_PER_S, hold_s
+
+
+def test_examples() -> None:
+    """A rack waits for nothing, and ten thousand nodes for as long as they may."""
+    assert [hold_s(nodes) for nodes in (0, 16, 199, 2_000, 10_000, 100_000)] == [0.0, 0.0, 0.0, 10.0, 45.0, 45.0]
+
+
+@given(st.integers(0, 9_000))
+def test_the_reports_a_second_are_bounded(nodes: int) -> None:
+    """Each node sends at most one report in that time."""
+    held = hold_s(nodes)
+    assert held == 0.0 or nodes / held <= REPORTS_PER_S * (1 + 1e-9)
+
+
+def test_no_run_is_late_by_waiting() -> None:
+    """A late run says that others wait behind it."""
+    assert LONGEST_HOLD_S < LATE_S
