@@ -31,7 +31,7 @@ from muster.wire.messages import Presence, new_id
 from muster.wire.topics import NodeTopic
 from muster_agent.decide.schedule import spread
 from muster_agent.wire.link import AgentLink
-from muster_agent.wire.metrics import Metrics as AgentMetrics
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_coordinator.local.processes import PR_SET_PDEATHSIG
 

@@ -259,7 +259,7 @@ class Fleet:
         cases = (self._quarantine.case_view(node) for node in changed if node in self._quarantine.records)
         return [*commands, *(events.Announce("case", case) for case in cases)]
 
-    def _take_report(self, event: events.ReportSeen | events.ReportRepeated, now: float) -> list[Command]:
+    def _take_report(self, event: events.ReportSeen | events.ReportRepeated, now: float) -> list[FleetCommand]:
         match event:
             case events.ReportSeen(message):
                 return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]

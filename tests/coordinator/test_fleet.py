@@ -11,7 +11,15 @@ from muster.model import Health, Inventory, ServiceState, Verdict
 from muster.wire.messages import InventoryReport, PluginInfo
 from muster.wire.report_head import ReportHead
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import AppendStory, InventorySeen, ReportRepeated, SendAck, StoreRuns, Ticked
+from muster_coordinator.model.events import (
+    AppendStory,
+    FleetCommand,
+    InventorySeen,
+    ReportRepeated,
+    SendAck,
+    StoreRuns,
+    Ticked,
+)
 from muster_coordinator.model.quarantine_events import SaveTransition
 
 

@@ -38,8 +38,8 @@ from muster.wire.messages import (
 from muster.wire.topics import NodeTopic, Topics
 from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
-from muster_agent.decide.gathering import Gathering
-from muster_agent.wire.metrics import Metrics
+from muster_agent.decide.report_timing import ReportTiming
+from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 
@@ -81,7 +81,7 @@ class AgentLink:
         self._inbox = inbox
         self._references_inbox = references_inbox
         self._delivery = DeliveryWindow()
-        self._gathering = Gathering(outbox.last)
+        self._timing = ReportTiming(outbox.last)
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
@@ -114,7 +114,7 @@ class AgentLink:
 
     def appended(self, run: Run) -> None:
         """Notes that the outbox has a new run, which has its number."""
-        self._gathering.appended(run, time.monotonic())
+        self._timing.appended(run, time.monotonic())
         self._wake.set()
 
     def close(self) -> None:
@@ -172,7 +172,7 @@ class AgentLink:
         self._metrics.connected.set(1)
         self._heartbeat_due, self._inventory_sent = 0.0, False
         self._delivery.start_again(time.monotonic())
-        self._gathering.release()
+        self._timing.release()
         log.info("broker_connected", broker=self._broker)
 
     def _lost(self, error: Exception, attempt: int) -> None:
@@ -200,7 +200,7 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        due = min(self._heartbeat_due, self._delivery.next_due(), self._gathering.next_due())
+        due = min(self._heartbeat_due, self._delivery.next_due(), self._timing.next_due())
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
                 await self._wake.wait()
@@ -217,7 +217,7 @@ class AgentLink:
             self._inventory_sent = True
             await self._send(client, NodeTopic.INVENTORY, self._inventory, retain=True)
         self._delivery.tick(time.monotonic())
-        self._gathering.tick(time.monotonic())
+        self._timing.tick(time.monotonic())
         # The coordinator accepts a run as evidence only after the node has announced its check.
         while self._inventory_sent and (report := self._next_report()):
             self._delivery.sent(report.runs[-1].seq, time.monotonic())
@@ -236,7 +236,7 @@ class AgentLink:
     def _next_report(self) -> Report | None:
         sent = self._delivery.sent_through
         room = min(BATCH_RUNS, self._delivery.free(self._outbox.kept_through(sent)))
-        runs = self._outbox.pending(sent, self._gathering.released_through, room, BATCH_BYTES)
+        runs = self._outbox.pending(sent, self._timing.released_through, room, BATCH_BYTES)
         if not runs:
             return None
         after = self._outbox.before(runs[0].seq)
@@ -257,7 +257,7 @@ class AgentLink:
             goodbye=not online,
             process=self._process,
             version=muster.__version__,
-            outbox=self._outbox.kept_through(self._gathering.released_through),
+            outbox=self._outbox.kept_through(self._timing.released_through),
             dropped=self._outbox.dropped(),
         )
 
@@ -299,7 +299,7 @@ class AgentLink:
         if not self._outbox.acknowledge(ack.stream, ack.stored_through):
             log.warning("ack_ignored", stream=ack.stream, stored_through=ack.stored_through)
             return
-        self._gathering.hold_s = ack.hold_s
+        self._timing.hold_s = ack.hold_s
         self._delivery.stored(ack.stored_through, ack.gap, time.monotonic())
         self._wake.set()
 

@@ -6,7 +6,6 @@ of the cause.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
 
 from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -25,8 +24,6 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, ComparedRun
 from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
-
-Announced = TypeVar("Announced", InventoryReport, NodeRecord)
 
 
 class NodeRegistry:
@@ -59,7 +56,7 @@ class NodeRegistry:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                node = self.nodes[record.name] = Node.from_record(self._with_shared(record))
+                node = self.nodes[record.name] = Node.from_record(self._definitions.with_shared(record))
                 node.backlog_before = now
                 self._announced.replace((), node.checks.values())
         commands: list[FleetCommand] = []
@@ -156,7 +153,7 @@ class NodeRegistry:
 
     def equip(self, message: InventoryReport, now: float) -> list[FleetCommand]:
         """Notes the inventory, checks and plugins of a node."""
-        node, message = self.nodes[message.node], self._with_shared(message)
+        node, message = self.nodes[message.node], self._definitions.with_shared(message)
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
         before = node.checks
         if not node.note_inventory(message):
@@ -273,12 +270,6 @@ class NodeRegistry:
     def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[FleetCommand]:
         node.learned_leaf = leaf.name
         return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
-
-    def _with_shared(self, announced: Announced) -> Announced:
-        """The same with the objects that all nodes share for equal checks and plugins."""
-        share = self._definitions.shared
-        update = {"checks": tuple(map(share, announced.checks)), "plugins": tuple(map(share, announced.plugins))}
-        return announced.model_copy(update=update)
 
     def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
         """The stored runs of known nodes, without runs from before a node was forgotten."""

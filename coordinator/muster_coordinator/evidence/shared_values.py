@@ -9,8 +9,11 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from muster.model import Data
+from muster.wire.messages import InventoryReport
+from muster_coordinator.model.nodes import NodeRecord
 
-Value = TypeVar("Value", bound=Data)
+ValueT = TypeVar("ValueT", bound=Data)
+AnnouncedT = TypeVar("AnnouncedT", InventoryReport, NodeRecord)
 
 
 class SharedValues:
@@ -22,10 +25,18 @@ class SharedValues:
     def __len__(self) -> int:
         return len(self._values)
 
-    def shared(self, value: Value) -> Value:
+    def shared(self, value: ValueT) -> ValueT:
         """The object that stands for this value everywhere: an earlier equal one, or else the value itself."""
         kind = type(value)
         digest = blake2b(f"{kind.__name__} {value.model_dump_json()}".encode(), digest_size=16).digest()
         known = self._values.setdefault(digest, value)
         assert isinstance(known, kind)
         return known
+
+    def with_shared(self, announced: AnnouncedT) -> AnnouncedT:
+        """The same with the shared objects for its checks and plugins."""
+        update = {
+            "checks": tuple(map(self.shared, announced.checks)),
+            "plugins": tuple(map(self.shared, announced.plugins)),
+        }
+        return announced.model_copy(update=update)

@@ -169,7 +169,9 @@ class RetentionEnded:
 
 FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-Seen = PresenceSeen | InventorySeen | ReportSeen | ReportRepeated | GroupReplySeen | AgentMisbehaved | LabelsSeen
+FleetObservation = (
+    PresenceSeen | InventorySeen | ReportSeen | ReportRepeated | GroupReplySeen | AgentMisbehaved | LabelsSeen
+)
 
 LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
 

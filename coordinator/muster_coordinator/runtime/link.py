@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import NamedTuple
 
 import aiomqtt
 import structlog
@@ -20,7 +19,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
-from muster.mqtt import connection_options, pause_s, publish
+from muster.mqtt import connection_options, pause_s
 from muster.wire import codec
 from muster.wire.codec import encode
 from muster.wire.messages import CoordinatorPresence, new_id
@@ -41,12 +40,18 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.inbox import Inbox
 from muster_coordinator.runtime.muting import MuteList, subscriptions
+from muster_coordinator.runtime.outgoing import (
+    ANSWERED_WITHIN_S,
+    SENDS_AT_ONCE,
+    OutgoingMessage,
+    publish_message,
+    transmit,
+)
 from muster_coordinator.runtime.rate_limits import Allowances
 
 HEARTBEAT_S = 10.0
 KEEPALIVE_S = 15
 GOODBYE_S = 1.0
-SENDS_AT_ONCE = 64
 
 LOOK_S = 0.5
 """How often the link checks whether a node has begun or stopped to flood."""
@@ -63,11 +68,6 @@ messages (20 in Mosquitto), and a busy event loop would receive only these in ea
 connection the broker forgets undelivered messages at either QoS, and agents send unacknowledged runs again.
 """
 
-ANSWERED_WITHIN_S = 300.0
-"""Timeout of the broker's answers, which come after the messages that it has kept for us: for ten thousand new nodes a
-minute of work. The loss of the broker shows earlier, because nothing arrives for KEEPALIVE_S.
-"""
-
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """The kinds of refused messages that no version of the agent sends."""
 
@@ -79,14 +79,6 @@ SUPERSEDED = (
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
 log = structlog.get_logger()
-
-
-class OutgoingMessage(NamedTuple):
-    """A message to publish. The broker keeps a retained one for later subscribers."""
-
-    topic: str
-    payload: bytes
-    retain: bool = False
 
 
 class _Superseded(Exception):
@@ -191,7 +183,7 @@ class CoordinatorLink:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
-                tasks.create_task(_transmit(client, self._outbox), name="link-transmit")
+                tasks.create_task(transmit(client, self._outbox), name="link-transmit")
                 tasks.create_task(self._listen(client, inbox), name="link-listen")
                 tasks.create_task(self._watch(inbox), name="link-watch")
         finally:
@@ -218,7 +210,7 @@ class CoordinatorLink:
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
                 beat = OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
-                await _publish(client, beat)
+                await publish_message(client, beat)
             inbox.flooded.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
@@ -339,19 +331,6 @@ class CoordinatorLink:
         return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
 
 
-async def _transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage]) -> None:
-    """Publishes in order, up to SENDS_AT_ONCE messages before the broker has confirmed them."""
-    while True:
-        batch = [await outbox.get()]
-        while len(batch) < SENDS_AT_ONCE and not outbox.empty():
-            batch.append(outbox.get_nowait())
-        await asyncio.gather(*(_publish(client, message) for message in batch))
-
-
 def _in_chunks(patterns: list[str]) -> list[list[str]]:
     """The patterns in lists of SUBSCRIBED_AT_ONCE."""
     return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
-
-
-async def _publish(client: aiomqtt.Client, message: OutgoingMessage) -> None:
-    await publish(client, message.topic, message.payload, retain=message.retain, within_s=ANSWERED_WITHIN_S)

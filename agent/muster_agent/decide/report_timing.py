@@ -33,7 +33,7 @@ class _Steady:
     runs: int = 0
 
 
-class Gathering:
+class ReportTiming:
     """The runs of the outbox that may be sent: those with numbers up to `released_through`."""
 
     def __init__(self, last: int) -> None:

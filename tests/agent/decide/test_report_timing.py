@@ -6,7 +6,7 @@ from itertools import count
 from tests.cases import cases
 
 from muster.model import Finding, Run, Severity, Verdict
-from muster_agent.decide.gathering import STEADY_RUNS, Gathering
+from muster_agent.decide.report_timing import STEADY_RUNS, ReportTiming
 
 NUMBERS = count(1)
 
@@ -26,37 +26,37 @@ def run(verdict: Verdict = Verdict.PASS, *codes: str, cause: str = "schedule", c
     )
 
 
-def steady(hold_s: float = 45.0) -> Gathering:
+def steady(hold_s: float = 45.0) -> ReportTiming:
     """One whose check nvml has passed so often that its next pass may wait."""
-    gathering = Gathering(0)
-    gathering.hold_s = hold_s
+    timing = ReportTiming(0)
+    timing.hold_s = hold_s
     for _ in range(STEADY_RUNS):
         released = run()
-        gathering.appended(released, 0.0)
-        assert gathering.released_through == released.seq
-    return gathering
+        timing.appended(released, 0.0)
+        assert timing.released_through == released.seq
+    return timing
 
 
 def test_the_first_runs_go_at_once_and_the_others_wait_together() -> None:
     """From the first that waits, so that each waits for a bounded time."""
-    gathering = steady()
-    before = gathering.released_through
+    timing = steady()
+    before = timing.released_through
     for now in (10.0, 25.0):
         last = run()
-        gathering.appended(last, now)
-    assert (gathering.released_through, gathering.next_due()) == (before, 55.0)
-    gathering.tick(54.9)
-    assert gathering.released_through == before
-    gathering.tick(55.0)
-    assert (gathering.released_through, gathering.next_due()) == (last.seq, math.inf)
+        timing.appended(last, now)
+    assert (timing.released_through, timing.next_due()) == (before, 55.0)
+    timing.tick(54.9)
+    assert timing.released_through == before
+    timing.tick(55.0)
+    assert (timing.released_through, timing.next_due()) == (last.seq, math.inf)
 
 
 def test_without_a_word_of_the_coordinator_nothing_waits() -> None:
     """As for a coordinator of an earlier version, or of a small fleet."""
-    gathering = steady(hold_s=0.0)
+    timing = steady(hold_s=0.0)
     last = run()
-    gathering.appended(last, 10.0)
-    assert gathering.released_through == last.seq
+    timing.appended(last, 10.0)
+    assert timing.released_through == last.seq
 
 
 URGENT = {
@@ -71,27 +71,27 @@ URGENT = {
 @cases("urgent", URGENT.values(), URGENT)
 def test_it_releases_itself_and_all_that_wait(urgent: Run) -> None:
     """Nothing that somebody waits for is held, and the order stays."""
-    gathering = steady()
-    gathering.appended(run(), 10.0)
+    timing = steady()
+    timing.appended(run(), 10.0)
     numbered = urgent.model_copy(update={"seq": next(NUMBERS)})
-    gathering.appended(numbered, 11.0)
-    assert (gathering.released_through, gathering.next_due()) == (numbered.seq, math.inf)
+    timing.appended(numbered, 11.0)
+    assert (timing.released_through, timing.next_due()) == (numbered.seq, math.inf)
 
 
 def test_passes_after_a_failure_do_not_wait_until_the_failure_is_cleared() -> None:
     """Two passes in a row clear it."""
-    gathering = steady()
-    gathering.appended(run(Verdict.FAIL, "nvml.ecc"), 10.0)
+    timing = steady()
+    timing.appended(run(Verdict.FAIL, "nvml.ecc"), 10.0)
     for _ in range(2):
         last = run()
-        gathering.appended(last, 20.0)
-        assert gathering.released_through == last.seq
+        timing.appended(last, 20.0)
+        assert timing.released_through == last.seq
 
 
 def test_a_warning_that_stays_does_not_wait() -> None:
     """Only what finds nothing does."""
-    gathering = steady()
+    timing = steady()
     for _ in range(STEADY_RUNS + 2):
         last = run(Verdict.WARN, "nvml.hot")
-        gathering.appended(last, 10.0)
-    assert gathering.released_through == last.seq
+        timing.appended(last, 10.0)
+    assert timing.released_through == last.seq
