@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.cases import cases
-from tests.coordinator.fleets import CHECKS, fleet, kinds, views
+from tests.coordinator.fleets import CHECKS, fleet, kinds, sweep, views
 
 from muster.model import Inventory
 from muster.wire.codec import PRESENCE, decode, encode
@@ -207,6 +207,18 @@ def test_an_agent_that_restarts_quickly_is_not_lost() -> None:
     script = [(1.0, heartbeat(process="p1")), (5.0, will()), (7.0, heartbeat(process="p2"))]
     watched.play(30.0, *script, *beats("b", 0.0, 30.0))
     assert watched.told == []
+
+
+@cases(("process", "aborted"), [("p1", []), ("", []), ("p2", ["abort a", "abort b"])], ids=["same", "older", "new"])
+def test_a_group_loses_a_member_whose_agent_was_restarted(process: str, aborted: list[str]) -> None:
+    """The new process knows nothing of the group. The same process, after another connection, goes on with it."""
+    made = fleet("a", "b")
+    made.handle(heartbeat(process="p1"), 1.0)
+    made.handle(sweep("s", strategy="whole", nodes=("a", "b")), 2.0)
+    made.handle(will(), 3.0)
+    told = kinds(made.handle(heartbeat(process=process), 4.0))
+    assert [word for word in told if word.startswith("abort")] == aborted
+    assert "tell lost" not in told
 
 
 def test_an_unknown_node_that_says_goodbye_means_nothing() -> None:
