@@ -93,7 +93,7 @@ def test_a_node_takes_part_as_soon_as_it_is_there_and_may_leave_again(cluster, s
     cluster.until("flex", health="HEALTHY", lost=False)
     assert agent.terminated().code == 0
     gone = cluster.until("flex", lost=True)
-    assert (gone["health"], gone["findings"]) == ("HEALTHY", [])
+    assert (gone["health"], gone["last_health"], gone["findings"]) == ("UNKNOWN", "HEALTHY", [])
     cluster.add("flex", simulated(2))
     cluster.until("flex", health="HEALTHY", lost=False)
 
