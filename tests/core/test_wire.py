@@ -33,6 +33,7 @@ from muster.wire.messages import (
     RunCheck,
     Start,
 )
+from muster.wire.report_head import report_head
 from muster.wire.topics import TO_NODE, NodeTopic
 
 names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,20}\Z")
@@ -338,3 +339,21 @@ def test_reports_that_contradict_themselves_are_refused(after, sequence, node, e
     report = {"stream": "s", "after": after, "runs": [{**run, "seq": seq} for seq in sequence]}
     with pytest.raises(RemoteError, match=error):
         codec.decode_from_node(NodeTopic.REPORT, "n1", presence(**report))
+
+
+@given(reports())
+def test_a_report_of_runs_that_are_json_already_is_the_same(report):
+    """An agent does not read what it has written into its outbox."""
+    runs = [f'{{"seq":{run.seq},{run.model_dump_json(exclude={"seq"})[1:]}' for run in report.runs]
+    payload = codec.encode_report(
+        sent_at=report.sent_at,
+        node=report.node,
+        stream=report.stream,
+        after=report.after,
+        through=report.runs[-1].seq,
+        runs=runs,
+    )
+    through = report.runs[-1].seq
+    decoded = codec.decode(payload, codec.REPORT)
+    assert decoded == report.model_copy(update={"id": decoded.id, "through": through})
+    assert report_head(payload) == (report.stream, through)

@@ -32,7 +32,6 @@ from muster.wire.messages import (
     InventoryReport,
     NodeMessage,
     Presence,
-    Report,
     new_id,
 )
 from muster.wire.topics import NodeTopic, Topics
@@ -220,8 +219,9 @@ class AgentLink:
         self._timing.tick(time.monotonic())
         # The coordinator accepts a run as evidence only after the node has announced its check.
         while self._inventory_sent and (report := self._next_report()):
-            self._delivery.sent(report.runs[-1].seq, time.monotonic())
-            await self._send(client, NodeTopic.REPORT, report)
+            through, payload = report
+            self._delivery.sent(through, time.monotonic())
+            await publish(client, self._topics.node(self._node, NodeTopic.REPORT), payload)
             if self._replies:  # replies go first: ranks of other nodes wait for them
                 self._wake.set()
                 return
@@ -233,21 +233,22 @@ class AgentLink:
             self._replies.appendleft(reply)
             raise
 
-    def _next_report(self) -> Report | None:
+    def _next_report(self) -> tuple[int, bytes] | None:
+        """The next report as it is sent, and the number of its last run."""
         sent = self._delivery.sent_through
         room = min(BATCH_RUNS, self._delivery.free(self._outbox.kept_through(sent)))
         runs = self._outbox.pending(sent, self._timing.released_through, room, BATCH_BYTES)
         if not runs:
             return None
-        after = self._outbox.before(runs[0].seq)
-        return Report(
+        payload = codec.encode_report(
             sent_at=time.time(),
             node=self._node,
             stream=self._outbox.stream,
-            after=after,
+            after=self._outbox.before(runs[0].seq),
             through=runs[-1].seq,
-            runs=tuple(runs),
+            runs=[run.body for run in runs],
         )
+        return runs[-1].seq, payload
 
     def _presence(self, *, online: bool) -> Presence:
         return Presence(

@@ -1,11 +1,13 @@
 """Converts messages to bytes and back. Bytes from a peer become a message or raise a RemoteError with its kind."""
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import pydantic_core
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from muster.errors import RemoteError
+from muster.model import format_instant
 from muster.wire import messages
 from muster.wire.messages import SCHEMA, Message, NodeMessage
 from muster.wire.topics import NodeTopic
@@ -38,6 +40,13 @@ _FROM_NODE: dict[NodeTopic, TypeAdapter[Any]] = {
 def encode(message: BaseModel) -> bytes:
     """The message as compact JSON."""
     return message.model_dump_json(by_alias=True).encode()
+
+
+def encode_report(*, sent_at: float, node: str, stream: str, after: int, through: int, runs: Iterable[str]) -> bytes:
+    """A `Report` as compact JSON, of runs that are JSON already. It is the same as encoding the report itself."""
+    first = {"schema": SCHEMA, "id": messages.new_id(), "sent_at": format_instant(sent_at), "node": node}
+    head = pydantic_core.to_json(first | {"stream": stream, "after": after, "through": through})
+    return b'%b,"runs":[%b]}' % (head[:-1], ",".join(runs).encode())
 
 
 def decode(payload: bytes, kind: TypeAdapter[M]) -> M:

@@ -44,6 +44,11 @@ def kept(outbox: Outbox, *runs: Run) -> Run:
     return last
 
 
+def runs_of(outbox: Outbox) -> list[Run]:
+    """All runs as the coordinator reads them."""
+    return [Run.model_validate_json(one.body) for one in outbox.pending(0, outbox.last, 1000, 1 << 30)]
+
+
 def pending(outbox: Outbox, after: int = 0, limit: int = 1000, limit_bytes: int = 1 << 30) -> list[int]:
     return [one.seq for one in outbox.pending(after, outbox.last, limit, limit_bytes)]
 
@@ -54,10 +59,17 @@ def test_runs_are_numbered_and_come_back_as_they_were(opened: Opened):
     first, second = run(id="a", metrics={"x": 1.5}), run(id="b")
     assert outbox.append(first) == first.model_copy(update={"seq": 1})
     assert outbox.append(second) == second.model_copy(update={"seq": 2})
-    assert outbox.pending(0, 10, 10, 1 << 20) == [
-        first.model_copy(update={"seq": 1}),
-        second.model_copy(update={"seq": 2}),
-    ]
+    assert runs_of(outbox) == [first.model_copy(update={"seq": 1}), second.model_copy(update={"seq": 2})]
+
+
+def test_runs_of_an_earlier_process_come_back_as_they_were(opened: Opened):
+    """Also from a version that kept a number in each run."""
+    outbox = opened()
+    outbox.append(run(id="a", metrics={"x": 1.5}))
+    outbox._database.execute("UPDATE run SET body = ?", (run(id="a", metrics={"x": 1.5}).model_dump_json(),))
+    outbox._database.commit()
+    outbox.close()
+    assert runs_of(opened()) == [run(id="a", metrics={"x": 1.5}, seq=1)]
 
 
 def test_what_is_kept_outlives_the_agent(opened: Opened):
@@ -137,12 +149,7 @@ def test_a_full_outbox_drops_the_oldest_of_the_check_that_has_most(opened: Opene
     outbox = opened(limit=10)
     for check in ["rare", *["often"] * 9, "other", "often"]:
         outbox.append(run(check))
-    assert [one.check for one in outbox.pending(0, outbox.last, 100, 1 << 20)] == [
-        "rare",
-        *["often"] * 7,
-        "other",
-        "often",
-    ]
+    assert [one.check for one in runs_of(outbox)] == ["rare", *["often"] * 7, "other", "often"]
     assert pending(outbox) == [1, *range(4, 13)]
     outbox.close()
     assert opened(limit=10).dropped() == {"often": 2}
@@ -209,6 +216,8 @@ def test_a_row_that_cannot_be_read_is_dropped(opened: Opened, path):
     with sqlite3.connect(path) as other:
         other.execute("UPDATE run SET body = '{}' WHERE seq = 1")
     other.close()
+    outbox.close()
+    outbox = opened()
     assert pending(outbox) == [2]
     assert outbox.dropped() == {"gemm": 1}
     assert len(outbox) == 1
