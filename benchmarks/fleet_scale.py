@@ -164,7 +164,7 @@ async def latencies(taken: Measuring, coordinator: Coordinator) -> None:
     """How long requests take."""
     requests: dict[str, Callable[[], object]] = {
         "/fleet": lambda: coordinator.client.get("fleet"),
-        "/nodes/NODE": lambda: coordinator.client.get("nodes", node_name(7)),
+        "/nodes/NODE": lambda: coordinator.client.get("nodes", node_name(0)),
         "/metrics": coordinator.metrics_text,
         "all of /nodes": lambda: coordinator.client.pages("nodes"),
     }

@@ -64,7 +64,10 @@ class Template:
 async def record(directory: Path, broker: str) -> Template:
     """Starts a real agent with a coordinator of its own, and returns what it says."""
     variables = stubbed_nvml(directory, DEVICES)
-    settings = {"plugins": {"fabric": {"sysfs_root": str(ports(directory)), "proc_root": str(directory)}}}
+    settings = {
+        "agent": {"listen": "127.0.0.1:0", "spread_s": 0},  # each check runs at once
+        "plugins": {"fabric": {"sysfs_root": str(ports(directory)), "proc_root": str(directory)}},
+    }
     host, port = broker.removeprefix("mqtt://").split(":")
     async with Fleet(directory, broker) as fleet, aiomqtt.Client(host, int(port)) as client:
         await client.subscribe(Topics("default").every_node(NodeTopic.REPORT), qos=1)
@@ -78,9 +81,9 @@ async def record(directory: Path, broker: str) -> Template:
 
 
 async def _heard(messages: AsyncIterator[aiomqtt.Message]) -> Template:
-    """The template, once each background check that needs nothing has run twice: the first run has less to say."""
+    """The template, once each background check that needs no idle node has run."""
     inventory: InventoryReport | None = None
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, Run] = {}
     async for message in messages:
         assert isinstance(message.payload, bytes)
         payload = message.payload
@@ -88,7 +91,7 @@ async def _heard(messages: AsyncIterator[aiomqtt.Message]) -> Template:
             inventory = codec.decode(payload, codec.INVENTORY)
         else:
             for run in codec.decode(payload, codec.REPORT).runs:
-                runs.setdefault(run.check, []).append(run)
+                runs.setdefault(run.check, run)
         if inventory is None or not inventory.inventory.devices:
             continue
         cadences = {
@@ -96,8 +99,8 @@ async def _heard(messages: AsyncIterator[aiomqtt.Message]) -> Template:
             for check in inventory.checks
             if check.cadence_s and check.needs is Needs.NOTHING
         }
-        if all(len(runs.get(name, ())) > 1 for name in cadences):
-            return Template(inventory, {name: (_healthy(runs[name][-1]), cadences[name]) for name in cadences})
+        if cadences.keys() <= runs.keys():
+            return Template(inventory, {name: (_healthy(runs[name]), cadences[name]) for name in cadences})
     raise Unavailable("the broker has gone")
 
 
