@@ -1,0 +1,251 @@
+"""What a fleet of ten thousand nodes costs its coordinator, and how it stands a restart of coordinator and broker.
+
+Claim: at default cadences, 10,000 nodes with eight GPUs take less than half a core and 1 GiB of one coordinator, all
+have joined within 60 s, a fault is in the API within 1 s (p99), and after a restart it decides within 5 s.
+
+Method: a real agent is recorded first (see `scale_template`): its inventory, and one run of each background check that
+needs no idle node. Then simulated agents repeat these at their cadences with the real outbox, link and encoder, each
+over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite or
+`--store`. For each number of nodes, in this order: the time until all have joined; after `--settle-s`, the processor
+time of coordinator and broker, memory, and the growth of the database over `--window-s`; the time from a fault on a
+node until the API says so, for `--faults` nodes one after the other; the API's latencies; an orderly restart of the
+coordinator; an orderly restart of the broker, after which each node must have been heard again and none may be lost.
+
+Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own. The
+agents' outboxes are in memory, and their connections have no TLS.
+"""
+
+import argparse
+import asyncio
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+
+import psutil
+from benchmarks.figures import Figure, Target, arguments, median_of, publish
+from benchmarks.fleet import mosquitto
+from benchmarks.scale_agents import node_name
+from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
+from benchmarks.scale_template import record
+
+DAY_S = 86_400.0
+LARGE, MEDIUM = 10_000, 2_000
+JOINED_WITHIN_S, BACK_WITHIN_S = 600.0, 600.0
+FAULT = "nvml.ecc_uncorrected"
+FOUND_WITHIN_S = 60.0
+LOOK_S = 0.003
+
+
+class Measuring:
+    """Takes the figures of one number of nodes; `targets` hold for the largest fleet that was asked for."""
+
+    def __init__(self, nodes: int, options: argparse.Namespace) -> None:
+        self.nodes = nodes
+        self.options = options
+        self.figures: list[Figure] = []
+
+    def note(self, what: str, unit: str, value: float, target: Target | None = None) -> None:
+        """Adds a figure and prints it."""
+        self.add(Figure(what=f"{what}, {self.nodes} nodes", unit=unit, value=value, target=target))
+
+    def add(self, figure: Figure) -> None:
+        """Adds a figure and prints it."""
+        print(f"{figure.what}: {figure.value:.4g} {figure.unit} {figure.spread or ''}", flush=True)
+        self.figures.append(figure)
+
+
+async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
+    """The figures of all numbers of nodes."""
+    template = directory / "template.json"
+    recorded = directory / "recorded"
+    recorded.mkdir()
+    async with mosquitto(recorded) as broker:
+        (await record(recorded, broker)).write(template)
+    figures: list[Figure] = []
+    for nodes in options.nodes:
+        place = directory / str(nodes)
+        place.mkdir()
+        figures += await one_fleet(nodes, options, place, template)
+    return figures
+
+
+async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, template: Path) -> list[Figure]:
+    """The figures of one number of nodes."""
+    taken = Measuring(nodes, options)
+    broker = Broker(directory)
+    coordinator = Coordinator(directory, broker.url, options.store)
+    crowd = Crowd()
+    async with AsyncExitStack() as stack:
+        await broker.start()
+        stack.push_async_callback(broker.stop)
+        await coordinator.start()
+        stack.push_async_callback(coordinator.stop)
+        began = time.monotonic()
+        await stack.enter_async_context(crowd.running(nodes, options.processes, broker.url, template))
+        await until(lambda: all_joined(coordinator, nodes), JOINED_WITHIN_S)
+        taken.note("all have joined", "s", time.monotonic() - began, ("<=", 60.0))
+        await asyncio.sleep(options.settle_s)
+        await resources(taken, coordinator, broker)
+        await faults(taken, coordinator, crowd)
+        await latencies(taken, coordinator)
+        await restarted_coordinator(taken, coordinator)
+        await restarted_broker(taken, coordinator, broker)
+    return taken.figures
+
+
+async def all_joined(coordinator: Coordinator, nodes: int) -> bool:
+    """Whether the coordinator knows all nodes, and none is lost."""
+    known, lost = await asyncio.gather(coordinator.metric("muster_nodes"), coordinator.metric("muster_nodes_lost"))
+    return known == nodes and lost == 0
+
+
+async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker) -> None:
+    """Processor time, memory and growth of the database, over a window."""
+    parts = {"coordinator": coordinator.process, "broker": psutil.Process(broker.process.pid)}
+    before = {name: cpu_s(process) for name, process in parts.items()}
+    size, runs = coordinator.database_bytes, await coordinator.metric("muster_runs")
+    began = time.monotonic()
+    await asyncio.sleep(taken.options.window_s)
+    stored = await coordinator.metric("muster_runs") - runs
+    passed = time.monotonic() - began
+    for name, process in parts.items():
+        share = 100 * (cpu_s(process) - before[name]) / passed
+        taken.note(f"{name}, share of a core", "%", share, share_target(name, taken.nodes))
+    taken.note("runs stored", "1/s", stored / passed)
+    if taken.options.store is None:
+        grown = (coordinator.database_bytes - size) / passed * DAY_S / taken.nodes
+        taken.note("growth of the database for each node", "MB/day", grown / 1e6)
+    taken.note("memory of the coordinator", "MiB", coordinator.process.memory_info().rss / MIB, ("<=", 1024.0))
+    taken.note("commands that wait to be stored", "commands", await coordinator.metric("muster_backlog"))
+
+
+def share_target(part: str, nodes: int) -> Target | None:
+    """What share of a core the coordinator may take."""
+    return ("<=", {LARGE: 50.0, MEDIUM: 15.0}[nodes]) if part == "coordinator" and nodes in (LARGE, MEDIUM) else None
+
+
+def cpu_s(process: psutil.Process) -> float:
+    """Processor seconds of a process since it began."""
+    return sum(process.cpu_times()[:2])
+
+
+async def faults(taken: Measuring, coordinator: Coordinator, crowd: Crowd) -> None:
+    """Seconds from a fault until the API says so."""
+    delays = []
+    for number in range(0, taken.nodes, max(1, taken.nodes // taken.options.faults)):
+        at = await crowd.fail(number, FAULT)
+        await found(coordinator, node_name(number))
+        delays.append(time.time() - at)
+    p99 = statistics.quantiles(delays, n=100, method="inclusive")[98]
+    taken.add(median_of(f"fault to API, {taken.nodes} nodes", "s", delays))
+    taken.note("fault to API, p99", "s", p99, ("<=", 1.0))
+
+
+async def found(coordinator: Coordinator, node: str) -> None:
+    """Returns when the API shows the fault of a node."""
+    async with asyncio.timeout(FOUND_WITHIN_S):
+        while not any(each["code"] == FAULT for each in (await ask(coordinator, "nodes", node))["findings"]):
+            await asyncio.sleep(LOOK_S)
+
+
+async def ask(coordinator: Coordinator, *path: str) -> dict[str, list[dict[str, str]]]:
+    """An answer of the API."""
+    answer: dict[str, list[dict[str, str]]] = await asyncio.to_thread(coordinator.client.get, *path)
+    return answer
+
+
+async def latencies(taken: Measuring, coordinator: Coordinator) -> None:
+    """How long requests take."""
+    requests: dict[str, Callable[[], object]] = {
+        "/fleet": lambda: coordinator.client.get("fleet"),
+        "/nodes/NODE": lambda: coordinator.client.get("nodes", node_name(7)),
+        "/metrics": coordinator.metrics_text,
+        "all of /nodes": lambda: coordinator.client.pages("nodes"),
+    }
+    for name, request in requests.items():
+        took = [await seconds_of(request) for _ in range(3 if name == "all of /nodes" else taken.options.requests)]
+        p95 = statistics.quantiles(took, n=20, method="inclusive")[18]
+        taken.note(f"{name}, p95", "s", p95, ("<=", 0.1))
+
+
+async def seconds_of(request: Callable[[], object]) -> float:
+    """How long a request takes."""
+    began = time.monotonic()
+    await asyncio.to_thread(request)
+    return time.monotonic() - began
+
+
+async def restarted_coordinator(taken: Measuring, coordinator: Coordinator) -> None:
+    """Seconds from the start of a new coordinator until it stores what the nodes report."""
+    await coordinator.stop()
+    began = time.monotonic()
+    await coordinator.start()
+    taken.note("restart until it answers", "s", time.monotonic() - began)
+    await until(lambda: stores(coordinator), 120)
+    taken.note("restart until it decides", "s", time.monotonic() - began, ("<=", 5.0))
+    taken.note("memory after the restart", "MiB", coordinator.process.memory_info().rss / MIB, ("<=", 1024.0))
+
+
+async def stores(coordinator: Coordinator) -> bool:
+    """Whether it has stored a run since its start."""
+    return await coordinator.metric("muster_runs") > 0
+
+
+async def restarted_broker(taken: Measuring, coordinator: Coordinator, broker: Broker) -> None:
+    """Seconds until all nodes have been heard again after a restart of the broker, and how many were lost by it."""
+    await until(lambda: all_joined(coordinator, taken.nodes), BACK_WITHIN_S)
+    lost_before = await stories_of_loss(coordinator)
+    await broker.stop()
+    began = time.monotonic()
+    await broker.start()
+    most_lost = 0.0
+    reports = await coordinator.metric("muster_reports")
+
+    async def all_back() -> bool:
+        nonlocal most_lost
+        most_lost = max(most_lost, await coordinator.metric("muster_nodes_lost"))
+        taken_since = await coordinator.metric("muster_reports") - reports
+        return taken_since > taken.nodes and await all_joined(coordinator, taken.nodes)
+
+    await until(all_back, BACK_WITHIN_S)
+    taken.note("all back after a restart of the broker", "s", time.monotonic() - began, ("<=", 60.0))
+    taken.note("nodes lost meanwhile, at most", "nodes", most_lost, ("<=", 0.0))
+    if taken.options.store is None:
+        taken.note("stories of a loss", "entries", await stories_of_loss(coordinator) - lost_before, ("<=", 0.0))
+
+
+async def stories_of_loss(coordinator: Coordinator) -> float:
+    """How many entries of stories say that a node was lost."""
+    if not (file := coordinator.directory / "coordinator" / "muster.db").exists():
+        return 0.0
+    return await asyncio.to_thread(_count_losses, file)
+
+
+def _count_losses(file: Path) -> float:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        (count,) = connection.execute("""SELECT count(*) FROM story WHERE body LIKE '%"kind":"lost"%'""").fetchone()
+    return float(count)
+
+
+def main() -> None:
+    """Measures and publishes."""
+    parser = arguments(__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[1_000, 2_000, 5_000, 10_000], help="sizes of fleets")
+    parser.add_argument("--processes", type=int, default=4, help="processes of simulated agents")
+    parser.add_argument("--settle-s", type=float, default=60.0, help="seconds before the window")
+    parser.add_argument("--window-s", type=float, default=60.0, help="seconds over which processor time is taken")
+    parser.add_argument("--faults", type=int, default=100, help="nodes that break, one after the other")
+    parser.add_argument("--requests", type=int, default=50, help="requests for each latency")
+    parser.add_argument("--store", help="URL of the database, if not SQLite")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        figures = asyncio.run(measure(options, Path(directory)))
+    publish(options, figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Many simulated agents in one process: the real outbox, link and encoder, with runs that a real agent has made.
+
+What a real agent measured, its inventory and its checks come from a file (see `scale_template`). Each simulated agent
+repeats these runs at their cadence, from a share of the interval that depends on its name, as a real schedule does, and
+lets the noisy figures move. Simulated are the measurements, the processes and the disk: the outbox is in memory.
+
+Arguments: the URL of the broker, the file, and the first and last number of its nodes. Commands come as lines on
+standard input: `NODE CODE` makes a node report a fault at once, and prints when. It ends with its input.
+"""
+
+import asyncio
+import ctypes
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiomqtt
+from benchmarks.lean_mqtt import LeanClient
+from benchmarks.scale_template import Template
+
+import muster
+from muster import logs
+from muster.config import BrokerSettings, LogSettings, Settings
+from muster.model import Action, Finding, Run, Severity, Verdict
+from muster.references import Reference
+from muster.wire import codec
+from muster.wire.messages import Presence, new_id
+from muster.wire.topics import NodeTopic
+from muster_agent.decide.schedule import spread
+from muster_agent.wire.link import AgentLink
+from muster_agent.wire.metrics import Metrics as AgentMetrics
+from muster_agent.wire.outbox import Outbox
+from muster_coordinator.local.processes import PR_SET_PDEATHSIG
+
+IN_MEMORY = Path(":memory:")
+
+NOISY = ("temperature", "power_w", "utilisation", "sm_clock", "available", "zombies", "file_handles", "clock_offset")
+"""Parts of the names of the metrics that differ from run to run on a real node."""
+
+
+def node_name(number: int) -> str:
+    """The name of a simulated node, as long as names are."""
+    return f"gpu-node-{number:05}"
+
+
+class SimulatedLink(AgentLink):
+    """An agent's link over a connection that costs little."""
+
+    def _client(self) -> aiomqtt.Client:
+        where = urlsplit(self._broker)
+        offline = Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__)
+        will = self._topics.node(self._node, NodeTopic.PRESENCE), codec.encode(offline)
+        client = LeanClient(str(where.hostname), where.port or 1883, f"agent-{self._node}", will, keepalive_s=60)
+        return client  # type: ignore[return-value]  # it has the methods that the link calls
+
+
+class SimulatedAgent:
+    """One agent. `metrics` may be shared: nobody reads them."""
+
+    def __init__(self, name: str, broker: str, template: Template, metrics: AgentMetrics) -> None:
+        settings = Settings(node=name, broker=BrokerSettings(url=broker))
+        self._name = name
+        self._template = template
+        self._random = random.Random(name)
+        self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
+        self._link = SimulatedLink(settings, self._outbox, metrics, _ignore, _ignore_references)
+        self._link.announce(template.inventory_of(name))
+
+    async def run(self) -> None:
+        """Runs its checks at their cadence and serves, for ever."""
+        for check, (run, interval_s) in self._template.checks.items():
+            asyncio.get_running_loop().call_later(spread(self._name, check) * interval_s, self._measure, run, interval_s)
+        await self._link.run()
+
+    def report(self, run: Run) -> None:
+        """Reports a run."""
+        self._outbox.append(run)
+        self._link.appended()
+
+    def fail(self, code: str) -> None:
+        """Reports a fault of the node at once."""
+        run, _ = self._template.checks[code.partition(".")[0]]
+        fault = Finding(
+            code=code, summary="a simulated fault", severity=Severity.ERROR, device=3, action=Action.REPLACE
+        )
+        self.report(self._again(run).model_copy(update={"findings": (fault,), "verdict": Verdict.FAIL}))
+
+    def _measure(self, run: Run, interval_s: float) -> None:
+        asyncio.get_running_loop().call_later(interval_s, self._measure, run, interval_s)
+        self.report(self._again(run))
+
+    def _again(self, run: Run) -> Run:
+        metrics = {name: self._moved(name, value) for name, value in run.metrics.items()}
+        changed = {"id": new_id(), "node": self._name, "started_at": time.time(), "metrics": metrics}
+        return run.model_copy(update=changed)
+
+    def _moved(self, name: str, value: float | list[float | None] | None) -> object:
+        if not any(part in name for part in NOISY):
+            return value
+        if isinstance(value, list):
+            return [self._moved(name, each) for each in value]
+        return value if value is None else round(value * self._random.uniform(0.97, 1.03), 3)
+
+
+def _ignore(_event: object) -> None:
+    """Nothing is asked of these agents."""
+
+
+def _ignore_references(_rows: tuple[Reference, ...]) -> None:
+    """Nothing is judged here."""
+
+
+async def live(broker: str, template: Template, names: list[str]) -> None:
+    """All agents of this process, until standard input ends."""
+    metrics = AgentMetrics()
+    agents = {name: SimulatedAgent(name, broker, template, metrics) for name in names}
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(agent.run(), name=name) for name, agent in agents.items()]
+        await _obey(agents)
+        for task in running:
+            task.cancel()
+
+
+async def _obey(agents: dict[str, SimulatedAgent]) -> None:
+    """Carries out the commands from standard input."""
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := (await reader.readline()).decode():
+        node, code = line.split()
+        print(time.time(), flush=True)
+        agents[node].fail(code)
+
+
+def main() -> None:
+    """Lives until its input ends; logs what goes wrong only."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    logs.configure(LogSettings(level="error"))
+    broker, file, first, last = sys.argv[1:]
+    template = Template.read(Path(file))
+    asyncio.run(live(broker, template, [node_name(number) for number in range(int(first), int(last) + 1)]))
+
+
+if __name__ == "__main__":
+    main()

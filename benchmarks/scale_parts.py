@@ -1,0 +1,173 @@
+"""The real parts of the scale benchmark: a Mosquitto that can be restarted, a coordinator, and processes of agents."""
+
+import asyncio
+import os
+import re
+import shutil
+import time
+import urllib.request
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import psutil
+from benchmarks.fleet import BYTE_CODE, MOSQUITTO, ROOT, free_address, interpreter
+from benchmarks.scale_agents import node_name
+
+from muster.errors import Unavailable
+from muster_coordinator.local import processes
+from muster_coordinator.local.processes import LocalProcess
+from muster_coordinator.web.client import Client
+
+POLL_S = 0.1
+MIB = 2**20
+
+STATISTICS = "sys_interval 1"
+"""Mosquitto counts its bytes on its topics below $SYS this often."""
+
+
+class Broker:
+    """A Mosquitto on loopback that keeps its port and nothing else over a restart."""
+
+    def __init__(self, directory: Path) -> None:
+        self.address = free_address()
+        self.url = f"mqtt://{self.address}"
+        self._config = directory / "mosquitto.conf"
+        settings = MOSQUITTO.format(port=self.address.split(":")[1])
+        self._config.write_text(f"{settings}{STATISTICS}\n", encoding="utf-8")
+        self.process: Process
+
+    async def start(self) -> None:
+        """Starts it, and returns when it listens."""
+        program = shutil.which("mosquitto", path=f"{os.environ['PATH']}:/usr/sbin")
+        if program is None:
+            raise Unavailable("this benchmark needs Mosquitto: apt-get install mosquitto")
+        self.process = await asyncio.create_subprocess_exec(
+            program, "-c", self._config, stderr=asyncio.subprocess.DEVNULL
+        )
+        await until(self._listens, 20)
+
+    async def stop(self) -> None:
+        """Ends it in an orderly way, so that it sends all last wills."""
+        self.process.terminate()
+        await self.process.wait()
+
+    async def _listens(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection(*self.address.split(":"))
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+
+class Coordinator:
+    """A coordinator with SQLite, or with the database at `store_url`."""
+
+    def __init__(self, directory: Path, broker: str, store_url: str | None) -> None:
+        self.directory = directory
+        self.url = f"http://{free_address()}"
+        self.client = Client(self.url)
+        settings = {
+            "data_dir": str(directory / "coordinator"),
+            "broker": {"url": broker},
+            "http": {"listen": self.url.removeprefix("http://"), "trust_loopback": True},
+            "log": {"format": "json"},
+            **({"store": {"url": store_url}} if store_url else {}),
+        }
+        self._environment = processes.environment(settings) | BYTE_CODE
+        self.part: LocalProcess
+
+    async def start(self) -> None:
+        """Starts it, and returns when it answers."""
+        with (self.directory / "coordinator.log").open("ab") as log:
+            self.part = await processes.start("coordinator", ["coordinator"], self._environment, log)
+        await until(self.answers, 120)
+
+    async def stop(self) -> None:
+        """Ends it in an orderly way."""
+        await processes.stop([self.part])
+
+    @property
+    def process(self) -> psutil.Process:
+        """The process, to be measured."""
+        return psutil.Process(self.part.process.pid)
+
+    @property
+    def database_bytes(self) -> int:
+        """The size of the SQLite files."""
+        return sum(file.stat().st_size for file in (self.directory / "coordinator").glob("muster.db*"))
+
+    async def answers(self) -> bool:
+        """Whether it answers. Unavailable if it has ended."""
+        if self.part.process.returncode is not None:
+            log = (self.directory / "coordinator.log").read_text(encoding="utf-8")
+            raise Unavailable(f"the coordinator has ended; the end of its log:\n{log[-2000:]}")
+        try:
+            await asyncio.to_thread(self.client.get, "fleet")
+        except Unavailable:
+            return False
+        return True
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over all series with these labels."""
+        text = await asyncio.to_thread(self.metrics_text)
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        lines = re.findall(rf"^{name}(?:_total)?(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
+        return sum(float(value) for given, value in lines if all(each in given for each in wanted))
+
+    def metrics_text(self) -> str:
+        """What Prometheus would scrape."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:
+            text: str = answer.read().decode()
+        return text
+
+
+class Crowd:
+    """Simulated agents in several processes."""
+
+    def __init__(self) -> None:
+        self.processes: list[Process] = []
+        self._size = 0
+        self._nodes = 0
+
+    @asynccontextmanager
+    async def running(self, nodes: int, count: int, broker: str, template: Path) -> AsyncIterator[None]:
+        """Runs so many agents in `count` processes for as long as the context lasts."""
+        self._nodes, self._size = nodes, -(-nodes // count)
+        async with AsyncExitStack() as stack:
+            for first in range(0, nodes, self._size):
+                last = min(first + self._size, nodes) - 1
+                stack.push_async_callback(_end, await self._start(first, last, broker, template))
+            yield
+
+    async def _start(self, first: int, last: int, broker: str, template: Path) -> Process:
+        arguments = "-m", "benchmarks.scale_agents", broker, str(template), str(first), str(last)
+        process = await asyncio.create_subprocess_exec(*interpreter(*arguments), cwd=ROOT, stdin=PIPE, stdout=PIPE)
+        self.processes.append(process)
+        return process
+
+    async def fail(self, number: int, code: str) -> float:
+        """Makes a node report a fault. Returns when it did."""
+        process = self.processes[number // self._size]
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(f"{node_name(number)} {code}\n".encode())
+        return float(await process.stdout.readline())
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
+
+
+async def until(condition: Callable[[], Awaitable[bool]], within_s: float) -> float:
+    """Waits for a condition. Returns how many seconds it took; Unavailable if it took longer than `within_s`."""
+    began = time.monotonic()
+    while not await condition():
+        if time.monotonic() - began > within_s:
+            raise Unavailable(f"{getattr(condition, '__qualname__', condition)} does not hold after {within_s:g} s")
+        await asyncio.sleep(POLL_S)
+    return time.monotonic() - began
