@@ -147,9 +147,11 @@ async def faults(taken: Measuring, coordinator: Coordinator, crowd: Crowd) -> No
 
 async def found(coordinator: Coordinator, node: str) -> None:
     """Returns when the API shows the fault of a node."""
-    async with asyncio.timeout(FOUND_WITHIN_S):
-        while not any(each["code"] == FAULT for each in (await ask(coordinator, "nodes", node))["findings"]):
-            await asyncio.sleep(LOOK_S)
+
+    async def is_found() -> bool:
+        return any(each["code"] == FAULT for each in (await ask(coordinator, "nodes", node))["findings"])
+
+    await until(is_found, FOUND_WITHIN_S, LOOK_S)
 
 
 async def ask(coordinator: Coordinator, *path: str) -> dict[str, list[dict[str, str]]]:

@@ -72,9 +72,7 @@ class LeanClient(asyncio.Protocol):
         filters = b"".join(text(topic) + bytes([qos]) for topic, qos in topics)
         await self._ask(SUBSCRIBE, SUBACK, lambda identifier: identifier + filters)
 
-    async def publish(
-        self, topic: str, payload: bytes, *, qos: int, retain: bool, timeout: float
-    ) -> None:
+    async def publish(self, topic: str, payload: bytes, *, qos: int, retain: bool, timeout: float) -> None:
         """Publishes at QoS 1, and waits for the broker's confirmation."""
         assert qos == 1
         kind = PUBLISH | QOS_1 | (RETAINED if retain else 0)

@@ -53,8 +53,9 @@ class SimulatedLink(AgentLink):
         where = urlsplit(self._broker)
         offline = Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__)
         will = self._topics.node(self._node, NodeTopic.PRESENCE), codec.encode(offline)
-        client = LeanClient(str(where.hostname), where.port or 1883, f"agent-{self._node}", will, keepalive_s=60)
-        return client  # type: ignore[return-value]  # it has the methods that the link calls
+        return LeanClient(  # type: ignore[return-value]  # it has the methods that the link calls
+            str(where.hostname), where.port or 1883, f"agent-{self._node}", will, keepalive_s=60
+        )
 
 
 class SimulatedAgent:
@@ -64,7 +65,7 @@ class SimulatedAgent:
         settings = Settings(node=name, broker=BrokerSettings(url=broker))
         self._name = name
         self._template = template
-        self._random = random.Random(name)
+        self._random = random.Random(name)  # noqa: S311 (noise, no secret)
         self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
         self._link = SimulatedLink(settings, self._outbox, metrics, _ignore, _ignore_references)
         self._link.announce(template.inventory_of(name))
@@ -72,7 +73,9 @@ class SimulatedAgent:
     async def run(self) -> None:
         """Runs its checks at their cadence and serves, for ever."""
         for check, (run, interval_s) in self._template.checks.items():
-            asyncio.get_running_loop().call_later(spread(self._name, check) * interval_s, self._measure, run, interval_s)
+            asyncio.get_running_loop().call_later(
+                spread(self._name, check) * interval_s, self._measure, run, interval_s
+            )
         await self._link.run()
 
     def report(self, run: Run) -> None:

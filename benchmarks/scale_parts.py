@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import time
-import urllib.request
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import psutil
@@ -67,12 +67,13 @@ class Coordinator:
 
     def __init__(self, directory: Path, broker: str, store_url: str | None) -> None:
         self.directory = directory
-        self.url = f"http://{free_address()}"
+        self._address = free_address()
+        self.url = f"http://{self._address}"
         self.client = Client(self.url)
         settings = {
             "data_dir": str(directory / "coordinator"),
             "broker": {"url": broker},
-            "http": {"listen": self.url.removeprefix("http://"), "trust_loopback": True},
+            "http": {"listen": self._address, "trust_loopback": True},
             "log": {"format": "json"},
             **({"store": {"url": store_url}} if store_url else {}),
         }
@@ -119,9 +120,9 @@ class Coordinator:
 
     def metrics_text(self) -> str:
         """What Prometheus would scrape."""
-        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:
-            text: str = answer.read().decode()
-        return text
+        with closing(HTTPConnection(self._address, timeout=60)) as connection:
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read().decode()
 
 
 class Crowd:
@@ -163,11 +164,11 @@ async def _end(process: Process) -> None:
         await process.wait()
 
 
-async def until(condition: Callable[[], Awaitable[bool]], within_s: float) -> float:
+async def until(condition: Callable[[], Awaitable[bool]], within_s: float, look_s: float = POLL_S) -> float:
     """Waits for a condition. Returns how many seconds it took; Unavailable if it took longer than `within_s`."""
     began = time.monotonic()
     while not await condition():
         if time.monotonic() - began > within_s:
             raise Unavailable(f"{getattr(condition, '__qualname__', condition)} does not hold after {within_s:g} s")
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(look_s)
     return time.monotonic() - began

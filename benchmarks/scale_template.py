@@ -39,9 +39,8 @@ class Template:
 
     def inventory_of(self, node: str) -> InventoryReport:
         """The inventory as that of another node, whose devices have serial numbers of their own."""
-        devices = tuple(
-            device.model_copy(update={"uuid": f"GPU-{node}-{device.index}"}) for device in self.inventory.inventory.devices
-        )
+        recorded = self.inventory.inventory.devices
+        devices = tuple(each.model_copy(update={"uuid": f"GPU-{node}-{each.index}"}) for each in recorded)
         inventory = self.inventory.inventory.model_copy(update={"devices": devices})
         return self.inventory.model_copy(update={"node": node, "sent_at": time.time(), "inventory": inventory})
 
@@ -83,7 +82,8 @@ async def _heard(messages: AsyncIterator[aiomqtt.Message]) -> Template:
     inventory: InventoryReport | None = None
     runs: dict[str, list[Run]] = {}
     async for message in messages:
-        payload = bytes(message.payload)  # type: ignore[arg-type]  # the broker gives bytes
+        assert isinstance(message.payload, bytes)
+        payload = message.payload
         if message.topic.value.endswith(NodeTopic.INVENTORY):
             inventory = codec.decode(payload, codec.INVENTORY)
         else:
@@ -117,7 +117,12 @@ def ports(directory: Path) -> Path:
         for folder in (port / "counters", port / "hw_counters", net):
             folder.mkdir(parents=True)
         (root / f"class/infiniband/mlx5_{number}/device/net/ib{number}").mkdir(parents=True)
-        values = {"rate": "400 Gb/sec (4X NDR)", "link_layer": "InfiniBand", "state": "4: ACTIVE", "phys_state": "5: LinkUp"}
+        values = {
+            "rate": "400 Gb/sec (4X NDR)",
+            "link_layer": "InfiniBand",
+            "state": "4: ACTIVE",
+            "phys_state": "5: LinkUp",
+        }
         for name, value in values.items():
             (port / name).write_text(f"{value}\n")
         (net / "dev_port").write_text("0\n")

@@ -6,6 +6,7 @@ of the cause.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from muster.model import Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
@@ -16,6 +17,7 @@ from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
+from muster_coordinator.evidence.shared_values import SharedValues
 from muster_coordinator.evidence.story import Story
 from muster_coordinator.model.events import Announce, Command, LabelsSeen, PresenceSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
@@ -23,6 +25,8 @@ from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, ComparedRun
 from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
+
+Announced = TypeVar("Announced", InventoryReport, NodeRecord)
 
 
 class NodeRegistry:
@@ -36,6 +40,7 @@ class NodeRegistry:
         self.nodes: dict[str, Node] = {}
         self.baselines = Baselines()
         self._announced = Announcements()
+        self._definitions = SharedValues()
         self.heartbeats = Heartbeats(heartbeat_s)
         self.story = Story(orders)
         self._conduct = Conduct()
@@ -54,7 +59,7 @@ class NodeRegistry:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                node = self.nodes[record.name] = Node.from_record(record)
+                node = self.nodes[record.name] = Node.from_record(self._with_shared(record))
                 node.backlog_before = now
                 self._announced.replace((), node.checks.values())
         commands: list[Command] = []
@@ -144,7 +149,7 @@ class NodeRegistry:
 
     def equip(self, message: InventoryReport, now: float) -> list[Command]:
         """Notes the inventory, checks and plugins of a node."""
-        node = self.nodes[message.node]
+        node, message = self.nodes[message.node], self._with_shared(message)
         failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
         before = node.checks
         if not node.note_inventory(message):
@@ -260,6 +265,12 @@ class NodeRegistry:
     def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[Command]:
         node.learned_leaf = leaf.name
         return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
+
+    def _with_shared(self, announced: Announced) -> Announced:
+        """The same with the objects that all nodes share for equal checks and plugins."""
+        share = self._definitions.shared
+        update = {"checks": tuple(map(share, announced.checks)), "plugins": tuple(map(share, announced.plugins))}
+        return announced.model_copy(update=update)
 
     def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
         """The stored runs of known nodes, without runs from before a node was forgotten."""

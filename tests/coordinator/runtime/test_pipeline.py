@@ -23,7 +23,15 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import Misconduct, StoryEntry
 from muster_coordinator.model.quarantine_events import SendAlarm
-from muster_coordinator.runtime.pipeline import BACKLOG, BACKLOG_BYTES, PRESSING, Outgoing, Pipeline, outgoing
+from muster_coordinator.runtime.pipeline import (
+    BACKLOG,
+    BACKLOG_BYTES,
+    GATHER_S,
+    PRESSING,
+    Outgoing,
+    Pipeline,
+    outgoing,
+)
 from muster_coordinator.store.database import WriteFailed
 from muster_coordinator.store.store import RunFilter, Store
 
@@ -276,10 +284,50 @@ async def test_the_pipeline_is_stuck_when_a_batch_hangs():
         assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
         pipeline.feed(Ticked())
         await asyncio.sleep(60)
-        assert pipeline.stuck_s == pytest.approx(60.0)
+        assert pipeline.stuck_s == pytest.approx(60.0 - GATHER_S)
         assert not pipeline.is_stuck
         await asyncio.sleep(61)
         assert pipeline.is_stuck
         store.goes_on.set()
         await asyncio.sleep(1)
         assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
+
+
+class RememberingStore:
+    """A store that only notes what is committed together, and when."""
+
+    def __init__(self) -> None:
+        self.commits: list[tuple[float, int]] = []
+
+    async def write(self, commands) -> None:
+        self.commits.append((asyncio.get_running_loop().time(), len(commands)))
+
+
+async def commits_of(*fed: tuple[float, list]) -> list[tuple[float, int]]:
+    """When the pipeline commits how many commands, if these are submitted at these times."""
+    store: Any = RememberingStore()
+    pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+    async with running(pipeline, lambda _: None):
+        began = asyncio.get_running_loop().time()
+        for at, commands in fed:
+            await asyncio.sleep(began + at - asyncio.get_running_loop().time())
+            pipeline.submit(commands)
+        await asyncio.sleep(1)
+    return [(round(at - began, 3), count) for at, count in store.commits]
+
+
+@pytest.mark.looptime
+async def test_runs_that_change_nothing_are_committed_together():
+    """They wait for others from the first one on, so that each waits for a bounded time."""
+    assert await commits_of((0.0, store_and_ack(1)), (0.03, store_and_ack(2))) == [(GATHER_S, 6)]
+    assert await commits_of((0.0, store_and_ack(1)), (0.2, store_and_ack(2))) == [(GATHER_S, 3), (0.2 + GATHER_S, 3)]
+
+
+@pytest.mark.looptime
+async def test_anything_else_is_committed_at_once_with_all_that_waits():
+    """An order, a story and an alarm do not wait, and neither do many runs."""
+    told = AppendStory(StoryEntry(id="e", node="n1", at=1.0, kind="found", text="", cause=None))
+    for urgent in (order("g"), ALARM, told):
+        assert await commits_of((0.0, store_and_ack(1)), (0.01, [urgent])) == [(0.01, 4)]
+    many = [command for seq in range(1, PRESSING) for command in store_and_ack(seq)]
+    assert await commits_of((0.0, many)) == [(0.0, len(many))]
