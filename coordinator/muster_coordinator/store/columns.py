@@ -3,9 +3,8 @@
 The idea: what one device measured by one metric is a column, and neighbours in a column are alike. A column of which
 all numbers are the same is that number. Numbers with few decimals become whole numbers (70.5 and 70.25 are 705 and 2525
 with two decimals: 7050, 7025), then offsets from the least of them, or steps from one to the next, whichever need less
-room. Their bytes are sorted by place, all highest bytes first, because the higher ones are nearly the same; deflate does
-the rest. All other columns, such as those with `null` or exponents, are a list of the texts that occur and numbers in
-it.
+room. Their bytes are sorted by place, because the highest ones are nearly the same; deflate does the rest. All other
+columns, such as those with `null` or exponents, are a list of the texts that occur, and places in it.
 
 The texts of numbers come back to the letter. One column takes time in proportion to its numbers.
 """
@@ -16,7 +15,7 @@ import sys
 import zlib
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 Header = Any
@@ -138,7 +137,7 @@ def _squeeze(values: Sequence[int]) -> tuple[list[int], bytes]:
 
     The header is the least value and the bytes of an offset; for steps, the first value comes third.
     """
-    steps = [after - before for before, after in zip(values, values[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(values)]
     low, least = min(values), min(steps, default=0)
     if steps and max(steps) - least < max(values) - low:
         width, raw = _planes([step - least for step in steps])

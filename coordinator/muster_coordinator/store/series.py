@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from muster.model import Run, Verdict
+from muster_coordinator.model.quiet_runs import quiet_id
 from muster_coordinator.model.run_shape import facts_of, metrics_of, numbers_in, split
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.columns import Column, columns_of, head_of, integers_of, packed, packed_integers
@@ -43,11 +44,6 @@ def rebuilt(base: Mapping[str, Any], quiet: QuietNumbers, key: str) -> Run:
     return _run(base, key, quiet, metrics_of(base, split(quiet.metrics)), facts)
 
 
-def run_id(key: str, seq: int) -> str:
-    """The id of a quiet run; `key` stands for its node and stream."""
-    return f"{key}.{seq}"
-
-
 def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[bytes, bytes]:
     """The times and the rest of a block in full. The runs are in the order of `at_ms`."""
     starts = numbers_in(base)
@@ -58,10 +54,10 @@ def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[
 
 
 class Times(NamedTuple):
-    """The starts of the runs of a block in milliseconds, in order, and their sequence numbers."""
+    """The starts in a block in milliseconds, in order, and the sequence numbers of its runs; summaries have none."""
 
     at_ms: Sequence[int]
-    seqs: Sequence[int]
+    seqs: Sequence[int] = ()
 
 
 def times_of(times: bytes, count: int) -> Times:
@@ -207,7 +203,7 @@ def _metrics(base: Mapping[str, Any]) -> list[str]:
 
 def _run(base: Mapping[str, Any], key: str, quiet: QuietNumbers, metrics: Any, facts: Any) -> Run:
     own = {
-        "id": run_id(key, quiet.seq),
+        "id": quiet_id(key, quiet.seq),
         "seq": quiet.seq,
         "started_at": (quiet.at_ms + quiet.ahead_ms) / 1000,
         "duration_s": quiet.duration_s,
