@@ -106,6 +106,12 @@ class StoreSettings(Section):
         le=1_000_000,
         description="MB stored for one node in a day; the rest waits in its agent's outbox",
     )
+    max_gb: float = Field(
+        16.0,
+        gt=0,
+        le=1_000_000,
+        description="GB that the database may use; near it, the oldest detail is summarised early",
+    )
     keep_full_days: float = Field(
         1.0,
         ge=0.25,

@@ -23,6 +23,7 @@ from muster_coordinator.model.events import RetentionEnded
 from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.database import Database
+from muster_coordinator.store.disk_budget import DiskBudget
 from muster_coordinator.store.packing import hourly_blocks
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.store import last_runs
@@ -75,6 +76,14 @@ class Retention:
     ) -> None:
         self.counts = RetentionCounts()
         self.compactor = Compactor(database, keep, clock)
+        self.budget = DiskBudget(
+            database,
+            self.compactor,
+            keep.max_gb,
+            clock,
+            thin_whole_runs=lambda before: self._thin_before(FOUND_NOTHING, before),
+            remove_summaries=self._remove_summaries,
+        )
         self._database = database
         self._keep = keep
         self._clock = clock
@@ -90,6 +99,7 @@ class Retention:
         while True:
             try:
                 await self.thin()
+                await self.budget.keep()
             except Unreadable as error:
                 log.error("not_thinned", error=str(error))
             await asyncio.sleep(EVERY_S)
@@ -107,14 +117,19 @@ class Retention:
             (FOUND_NOTHING, self._keep.keep_days),
             (FOUND_SOMETHING, self._keep.keep_findings_days),
         ):
-            end = float(hour_of(now - days * DAY_S) * HOUR_S)
-            for node in await self._nodes_with_runs_before(end, verdicts):
-                while await self._thin_runs(node, verdicts, end):
-                    pass
+            await self._thin_before(verdicts, now - days * DAY_S)
         await self._remove_summaries(now - self._keep.keep_summaries_days * DAY_S)
         if self.counts != before:
             runs, summaries = self.counts.runs - before.runs, self.counts.summaries - before.summaries
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
+
+    async def _thin_before(self, verdicts: tuple[Verdict, ...], before: float) -> int:
+        """Summarises the whole runs from before that time. Returns their number."""
+        thinned, end = self.counts.runs, float(hour_of(before) * HOUR_S)
+        for node in await self._nodes_with_runs_before(end, verdicts):
+            while await self._thin_runs(node, verdicts, end):
+                pass
+        return self.counts.runs - thinned
 
     async def _remove_summaries(self, before: float) -> None:
         """Deletes the blocks that end before that time, and counts their summaries."""
