@@ -208,6 +208,7 @@ class Shell:
                 group.create_task(self._lead(leading), name="link"),
                 group.create_task(self._tick(), name="ticks"),
                 group.create_task(self.retention.run(), name="retention"),
+                group.create_task(self.retention.compactor.run(), name="compactor"),
                 group.create_task(keep_watchdog_quiet(lambda: not self.pipeline.is_stuck), name="watchdog"),
                 *leading,
             ]

@@ -98,6 +98,7 @@ class Fleet:
         commands = self._registry.restore(saved.nodes, saved.runs, now)
         self._reports.streams.restore(saved.streams)
         self._reports.checks.restore(saved.runs)
+        self._reports.quiet_runs.restore(saved.bases)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeps.restore(saved.sweeps, past, now)
         commands += self._tests.restore(now)

@@ -106,11 +106,24 @@ class StoreSettings(Section):
         le=1_000_000,
         description="MB stored for one node in a day; the rest waits in its agent's outbox",
     )
+    max_gb: float = Field(
+        16.0,
+        gt=0,
+        le=1_000_000,
+        description="GB that the database may use; near it, the oldest detail is summarised early",
+    )
+    keep_full_days: float = Field(
+        1.0,
+        ge=0.25,
+        le=36_500,
+        description="Days that each run is kept that differs from an earlier one in numbers only; "
+        "then five minutes are summarised",
+    )
     keep_days: float = Field(
         30.0,
         ge=1,
         le=36_500,
-        description="Days that runs without findings are kept before each hour is summarised; "
+        description="Days that other runs without findings are kept before each hour is summarised; "
         "also for nodes that have left",
     )
     keep_findings_days: float = Field(

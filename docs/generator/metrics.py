@@ -12,7 +12,8 @@ from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.store.retention import Retention, RetentionCounts
+from muster_coordinator.store.database import Database
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 from muster_coordinator.store.store import Store
 
@@ -29,8 +30,8 @@ def metrics() -> str:
         known=tuple,
         is_known=pipeline.fleet.is_known,
     )
-    retention = object.__new__(Retention)  # only its counts are asked for
-    retention.counts = RetentionCounts()
+    database = object.__new__(Database)  # only the counts of retention are asked for
+    retention = Retention(database, Settings().store, lambda: 0.0, lambda _: None)
     none = plugins.Plugins(Config(Settings()))
     poller = ActorPoller(none, 3600.0, pipeline.take)
     figures = CoordinatorMetrics(

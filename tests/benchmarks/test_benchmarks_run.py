@@ -26,6 +26,7 @@ SMALLEST = {
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
     "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
+    "storage": ["--days", "1", "--hours", "2"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
 }
 
@@ -45,6 +46,7 @@ PARTS = {
     "localisation_scoring",
     "localisation_summary",
     "mqtt_packets",
+    "private_postgres",
     "quarantine_cluster",
     "quarantine_crowd",
     "quarantine_fleet",
@@ -53,6 +55,7 @@ PARTS = {
     "scale_agents",
     "scale_parts",
     "scale_template",
+    "storage_node",
     "sweep_agents",
     "sweep_crowd",
     "sweep_crowd_agents",

@@ -27,7 +27,7 @@ async def forgets_once(*_):
 
 async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
     """The failure of another is what comes out, within seconds."""
-    part: Any = SimpleNamespace(run=for_ever)
+    part: Any = SimpleNamespace(run=for_ever, compactor=SimpleNamespace(run=for_ever))
     pipeline: Any = SimpleNamespace(run=fails, feed=lambda event: None)
     link: Any = SimpleNamespace(run=forgets_once)
     shell = Shell(
@@ -61,7 +61,7 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
             finally:
                 ended.append(name)
 
-        return SimpleNamespace(run=run)
+        return SimpleNamespace(run=run, compactor=SimpleNamespace(run=for_ever))
 
     async def superseded():
         pass

@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
-from muster.model import Run
+from muster.model import Run, Verdict
 from muster.wire.messages import MOST_RUNS, Ack, Report
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.pacing import hold_s
+from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.run_ids import RunIds
@@ -19,6 +21,7 @@ from muster_coordinator.model.finding_size import size_of
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
+from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 
 MOST_COST = float(MOST_RUNS)
 """Maximum number of runs that the coordinator takes of one report while other nodes wait. The agent sends the rest
@@ -62,6 +65,7 @@ class ReportIntake:
     ) -> None:
         self.streams = Streams()
         self.checks = StoredChecks()
+        self.quiet_runs = QuietRuns()
         self._registry = registry
         self._awaits = awaits
         self._orders = orders
@@ -77,6 +81,7 @@ class ReportIntake:
         """Forgets a node that has left."""
         self.streams.forget(node)
         self.checks.forget(node)
+        self.quiet_runs.forget(node)
 
     def take(self, report: Report, now: float) -> list[FleetCommand]:
         """Takes the new runs of a report, and acknowledges them.
@@ -130,29 +135,30 @@ class ReportIntake:
         The first run is always taken. The others are taken while their cost stays within MOST_COST.
         """
         node, late_s, through = report.node, behind_s(report.sent_at, now), 0
-        runs: list[Run] = []
+        stored = _StoredRuns()
         consequences: list[FleetCommand] = []
         cost = 0.0
         for run in map(self._named, fresh):
             if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
                 break
-            commands, run_cost = self._take_run(run, late_s, now)
+            commands, run_cost = self._take_run(run, report.stream, late_s, now, stored)
             consequences += commands
             cost += run_cost
             through = run.seq
-            if self.checks.admit(run):
-                runs.append(run)
-        self._counts.runs += len(runs)
-        stored = StoreRuns(node, report.stream, through, tuple(runs), late_s, now)
-        return through, [stored, *self.streams.advance(node, report.stream, through), *consequences]
+        self._counts.runs += len(stored.whole) + len(stored.quiet)
+        command = stored.command(report, through, late_s, now)
+        return through, [command, *self.streams.advance(node, report.stream, through), *consequences]
 
-    def _take_run(self, run: Run, late_s: float, now: float) -> tuple[list[FleetCommand], float]:
-        """The commands that follow from a run as evidence, and the cost for its node, in runs."""
+    def _take_run(
+        self, run: Run, stream: str, late_s: float, now: float, stored: "_StoredRuns"
+    ) -> tuple[list[FleetCommand], float]:
+        """The commands that follow from a run as evidence, and the cost for its node, in runs. It goes to `stored`."""
         node, size = self._registry.nodes[run.node], len(run.model_dump_json())
         if self._awaits(run.node, run.id):
             self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
         changed: list[FleetCommand] = []
         cost = max(1.0, size / BYTES_OF_A_RUN)
+        before = node.evidence.checks.get(run.check)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
             if node.checks:  # a node without checks has not sent its inventory yet
@@ -160,7 +166,50 @@ class ReportIntake:
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)
+        if self.checks.admit(run):
+            after = node.evidence.checks.get(run.check)
+            moved = after is not before or (after is None and run.verdict is not Verdict.SKIPPED)
+            announced = node.checks.get(run.check)
+            compared = announced is None or bool(announced.compared)
+            run = stored.add(run, self.quiet_runs.sort(run, stream, moved=moved, compared=compared))
         return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))
 
     def _named(self, run: Run) -> Run:
         return self._run_ids.named(run, is_awaited=self._awaits(run.node, run.id))
+
+
+@dataclass(slots=True)
+class _StoredRuns:
+    """The runs of a report that are stored, whole or only their numbers."""
+
+    whole: list[Run] = field(default_factory=list)
+    quiet: list[QuietRun] = field(default_factory=list)
+    bases: dict[str, RunBase] = field(default_factory=dict)
+    outdated: list[str] = field(default_factory=list)
+
+    def add(self, run: Run, sorted_run: SortedRun) -> Run:
+        """Adds a run, and returns it under the id that it is stored with."""
+        if sorted_run.quiet is not None:
+            self.quiet.append(sorted_run.quiet)
+            return sorted_run.quiet.run
+        self.whole.append(run)
+        if sorted_run.base is not None:
+            self.bases[run.id] = sorted_run.base
+        for outdated in sorted_run.outdated:
+            self.bases.pop(outdated, None)
+            self.outdated.append(outdated)
+        return run
+
+    def command(self, report: Report, through: int, late_s: float, now: float) -> StoreRuns:
+        """The command that stores them."""
+        return StoreRuns(
+            report.node,
+            report.stream,
+            through,
+            tuple(self.whole),
+            late_s,
+            now,
+            tuple(self.quiet),
+            tuple(self.bases.values()),
+            tuple(self.outdated),
+        )

@@ -3,7 +3,7 @@
 An agent gives its own background runs ids that nobody can guess. A run that the coordinator requests has the id of the
 request, which a node can guess: n1 could report run 1790000000-7 before n2, from which it was requested. Therefore a
 run with such an id keeps it only if it was requested from the node that reports it. Otherwise it is stored under a hash
-of the node's name and the id.
+of the node's name and the id. So is a run with an id of the form that quiet runs get here.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from hashlib import blake2b
 
 from muster.model import Run
+from muster_coordinator.model.quiet_runs import IS_QUIET
 
 REMEMBERED = 10_000
 """Maximum number of requests that are remembered. A person or a test waits for a requested run for minutes only."""
@@ -37,7 +38,8 @@ class RunIds:
         `is_awaited` means that the coordinator waits for this run of this node, perhaps since before a restart.
         """
         ordered_from = self._ordered.get(run.id)
-        may_have_it = ordered_from == run.node if ordered_from else is_awaited or not _OURS.fullmatch(run.id)
+        is_free = not _OURS.fullmatch(run.id) and not IS_QUIET.fullmatch(run.id)
+        may_have_it = ordered_from == run.node if ordered_from else is_awaited or is_free
         if may_have_it:
             return run
         return run.model_copy(update={"id": blake2b(f"{run.node} {run.id}".encode(), digest_size=16).hexdigest()})

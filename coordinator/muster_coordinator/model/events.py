@@ -24,6 +24,7 @@ from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
+from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
 
@@ -183,7 +184,9 @@ class StoreRuns:
     """Store runs, and the number `through` up to which the stream of the node is stored.
 
     Runs are stored as the node reported them, and sorted by the coordinator's clock: the node's clock is `behind_s`
-    seconds behind, and no run began after it was taken (`at`).
+    seconds behind, and no run began after it was taken (`at`). `runs` are stored whole, and of `quiet` only what they
+    differ in from one of these. From now on, runs may be like the new `bases`, and no longer like the run with an id in
+    `outdated`.
     """
 
     node: str
@@ -192,6 +195,9 @@ class StoreRuns:
     runs: tuple[Run, ...]
     behind_s: float = 0.0
     at: float = math.inf
+    quiet: tuple[QuietRun, ...] = ()
+    bases: tuple[RunBase, ...] = ()
+    outdated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

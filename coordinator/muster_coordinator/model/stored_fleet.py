@@ -7,6 +7,7 @@ from muster.model import Run
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
+from muster_coordinator.model.quiet_runs import RunBase
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.model.transitions import TransitionRecord
@@ -19,7 +20,8 @@ class StoredFleet:
     `runs` are the last few of every node and check that said anything (not SKIPPED), oldest first; `streams` maps
     (node, stream) to the sequence number that is stored through; `sweeps` are those that have not ended; `references`
     are all, by number, and so are `baselines` and the `levels` of devices. `quarantine` are its records, and
-    `actions` the latest transition of each node.
+    `actions` the latest transition of each node. `bases` are the whole runs that new runs may be like, of
+    each check the latest last.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
@@ -31,4 +33,5 @@ class StoredFleet:
     levels: tuple[LevelsRecord, ...] = ()
     quarantine: tuple[QuarantineRecord, ...] = ()
     transitions: tuple[TransitionRecord, ...] = ()
+    bases: tuple[RunBase, ...] = ()
     fleet_state: FleetState = FleetState()  # noqa: RUF009 (it is frozen)

@@ -29,10 +29,14 @@ def by_device(value: Metric, facts: Json) -> list[tuple[DeviceIndex, float | Non
 
 
 def device_indices(facts: Mapping[str, JsonValue], count: int) -> Sequence[DeviceIndex]:
-    """The devices of a list of `count` values: those that the facts name, otherwise the first ones."""
+    """The devices of a list of `count` values: those that the facts name, otherwise the first ones.
+
+    The facts may name a device by its index, or by an object with its `index`.
+    """
     named = facts.get("devices")
     if isinstance(named, list) and len(named) == count:
-        return [index if isinstance(index, int) else None for index in named]
+        indices = (each.get("index") if isinstance(each, dict) else each for each in named)
+        return [index if isinstance(index, int) else None for index in indices]
     return range(count)
 
 

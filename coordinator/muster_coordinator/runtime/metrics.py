@@ -81,6 +81,12 @@ class CoordinatorMetrics(Collector):
         yield _counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
         yield _counter("muster_runs_thinned", "Deprecated: use muster_runs_summarised. Removed in 0.3", retention.runs)
         yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
+        use = self._retention.budget.use
+        yield _gauge("muster_store_bytes", "Bytes that the database uses, measured every hour", use.used_bytes)
+        yield _gauge("muster_store_max_bytes", "Bytes that the database may use (store.max_gb)", use.most_bytes)
+        what = "Days until the database has reached its limit at the growth of the last day"
+        yield _gauge("muster_store_days_left", what, use.days_left)
+        yield _counter("muster_runs_packed", "Quiet runs packed into blocks", self._retention.compactor.packed)
         yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():

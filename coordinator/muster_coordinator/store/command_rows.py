@@ -20,8 +20,21 @@ from muster_coordinator.model.events import (
     StoreRuns,
 )
 from muster_coordinator.model.quarantine_events import EraseNode
+from muster_coordinator.store.quiet_rows import BaseRows, quiet_row
 from muster_coordinator.store.stored_sweeps import group_row, sweep_row
-from muster_coordinator.store.tables import BASELINES, GROUPS, LEVELS, NODES, REFERENCES, RUNS, STORY, STREAMS, SWEEPS
+from muster_coordinator.store.tables import (
+    BASELINES,
+    GROUPS,
+    LEVELS,
+    NODES,
+    QUIET_RUNS,
+    REFERENCES,
+    RUN_BASES,
+    RUNS,
+    STORY,
+    STREAMS,
+    SWEEPS,
+)
 
 Rows = list[dict[str, Any]]
 
@@ -31,12 +44,15 @@ def command_rows(commands: Iterable[FleetCommand]) -> dict[Table, Rows]:
     runs: Rows = []
     story: Rows = []
     references: Rows = []
-    streams, nodes, sweeps, groups, normal = {}, {}, {}, {}, _Normal()
+    quiet: Rows = []
+    streams, nodes, sweeps, groups, normal, bases = {}, {}, {}, {}, _Normal(), BaseRows()
     for command in commands:
         match command:
             case StoreRuns(node, stream, through, stored, behind_s, at):
                 streams[node, stream] = {"node": node, "stream": stream, "through": through}
                 runs.extend(_run_row(run, stream, begun_at(run, behind_s, at)) for run in stored)
+                quiet.extend(quiet_row(each, stream, begun_at(each.run, behind_s, at)) for each in command.quiet)
+                bases.take(command)
             case SaveNode(record):
                 nodes[record.name] = record
             case EraseNode(node=node):
@@ -60,6 +76,8 @@ def command_rows(commands: Iterable[FleetCommand]) -> dict[Table, Rows]:
         BASELINES: [*normal.baselines.values()],
         LEVELS: [*normal.levels.values()],
         RUNS: runs,
+        QUIET_RUNS: quiet,
+        RUN_BASES: [*bases.rows.values()],
         STORY: story,
     }
 

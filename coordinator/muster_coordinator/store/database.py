@@ -137,7 +137,7 @@ async def open_database(settings: Settings) -> Database:
         await _try_options(engine)
         async with engine.begin() as connection:
             await connection.run_sync(upgrade)
-    except (DBAPIError, OSError) as error:
+    except (DBAPIError, OSError, UnicodeDecodeError) as error:
         await database.close()
         raise Unavailable(f"cannot open the database {_shown(url)}: {_reason(error)}") from None
     except BaseException:
@@ -153,6 +153,8 @@ async def _try_options(engine: AsyncEngine) -> None:
     """
     try:
         await (await engine.connect()).close()
+    except UnicodeDecodeError:  # SQLite quotes a damaged schema
+        raise
     except (TypeError, ValueError):
         raise SettingsError("store.url: the driver refuses an option after the `?`; remove or correct it") from None
 
@@ -191,9 +193,12 @@ def _url(settings: Settings) -> URL:
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
 
-def _reason(error: DBAPIError | OSError) -> str:
+def _reason(error: DBAPIError | OSError | UnicodeDecodeError) -> str:
     """The error in one line. For a damaged file it also says what to do, because muster never deletes the file."""
-    reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
+    text = str(error.orig if isinstance(error, DBAPIError) else error)
+    if isinstance(error, UnicodeDecodeError):
+        text = error.object.decode(errors="replace")
+    reason = in_one_line(text)
     if not any(word in reason.lower() for word in _DAMAGED):
         return reason
     return f"{reason}; the file is damaged: restore a backup, or move the file away to start with an empty database"

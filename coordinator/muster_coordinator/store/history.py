@@ -3,23 +3,23 @@
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
-from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Table, func, select, union_all
+from sqlalchemy import ColumnElement, Table, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.errors import Refused, unknown
 from muster.model import Run
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.database import Database
-from muster_coordinator.store.paging import Page, read_page
+from muster_coordinator.store.merging import Latest, Window, add_from_blocks, quiet_runs, whole_runs
+from muster_coordinator.store.paging import Page
+from muster_coordinator.store.quiet_rows import whole_bases
+from muster_coordinator.store.runs_view import Item, page_of, position
 from muster_coordinator.store.store import last_runs
-from muster_coordinator.store.summaries import Summary, device_name
-from muster_coordinator.store.tables import RUNS, SUMMARIES
-
-_STORED: TypeAdapter[Run | Summary] = TypeAdapter(Run | Summary)
+from muster_coordinator.store.summaries import device_name
+from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,27 +34,24 @@ class HistoryFilter:
     until: float | None = None
 
     def conditions(self, table: Table) -> list[ColumnElement[bool]]:
-        """Conditions on rows of `table`. A row that names the metric need not have measured it."""
-        found = [table.c.node == self.node, *_names_metric(table, self.metric)]
-        if self.check is not None:
-            found.append(table.c.check == self.check)
-        if self.since is not None:
-            found.append(table.c.started_at >= self.since)
-        if self.until is not None:
-            found.append(table.c.started_at < self.until)
-        return found
+        """Conditions on rows of `table`, without those on the time and the metric."""
+        found = [table.c.node == self.node]
+        return found if self.check is None else [*found, table.c.check == self.check]
 
 
 async def history(database: Database, wanted: HistoryFilter, limit: int, cursor: str | None) -> Page[HistoryPoint]:
     """The points that fit, the latest first. Raises Refused if the cursor is not valid."""
-    found = union_all(
-        *(
-            select(table.c.started_at, table.c.id, table.c.body).where(*wanted.conditions(table))
-            for table in (RUNS, SUMMARIES)
-        )
-    ).subquery()
-    query = select(found.c.started_at, found.c.id, found.c.body)
-    return await read_page(database, query, partial(_point, wanted), table="runs", limit=limit, cursor=cursor)
+    window = Window(count=limit + 1, since=wanted.since, until=wanted.until, before=position(cursor))
+    latest = Latest(window.count)
+    async with database.reading() as connection:
+        latest.add(await whole_runs(connection, _runs_that_measured(wanted), window))
+        if bases := await _bases_that_measured(database, connection, wanted):
+            like_these = [*wanted.conditions(QUIET_RUNS), QUIET_RUNS.c.base.in_(bases)]
+            latest.add(await quiet_runs(connection, like_these, window))
+        if measured := await _block_metrics(connection, wanted):
+            with_metric = [*wanted.conditions(SERIES), SERIES.c.metrics.in_(measured)]
+            await add_from_blocks(connection, database.unread, latest, with_metric, window)
+        return await page_of(connection, database.unread, latest.in_order(), limit, lambda item: _point(wanted, item))
 
 
 async def require_measured(database: Database, wanted: HistoryFilter, checks: Collection[str]) -> None:
@@ -63,11 +60,10 @@ async def require_measured(database: Database, wanted: HistoryFilter, checks: Co
     Summaries count like runs. If only one check is wanted, this is about its metrics. It also raises Refused if the
     node neither has nor had that check. `checks` are those that it has.
     """
-    ever = replace(wanted, since=None, until=None)
     async with database.reading() as connection:
-        for table in (RUNS, SUMMARIES):
-            if await connection.scalar(select(table.c.id).where(*ever.conditions(table)).limit(1)) is not None:
-                return
+        ever = select(RUNS.c.id).where(*_runs_that_measured(wanted)).limit(1)
+        if await connection.scalar(ever) is not None or await _block_metrics(connection, wanted):
+            return
         lately = select(RUNS.c.body).where(RUNS.c.id.in_(last_runs(RUNS.c.node == wanted.node)))
         runs = [Run.model_validate_json(body) for body in await connection.scalars(lately)]
     if wanted.check is not None:
@@ -79,22 +75,33 @@ async def require_measured(database: Database, wanted: HistoryFilter, checks: Co
     raise Refused(unknown(what, wanted.metric, {metric for run in runs for metric in run.metrics}))
 
 
-def _names_metric(table: Table, metric: str) -> list[ColumnElement[bool]]:
-    """The condition that the metrics in `body`, and no other part of it, name the metric.
+def _runs_that_measured(wanted: HistoryFilter) -> list[ColumnElement[bool]]:
+    """Conditions on whole runs. A run that names the metric need not have measured it.
 
-    LIKE finds the place: in a run between `"metrics":` and `"facts":`, which follow each other, and in a summary after
-    `"metrics":`, its last field, where the metric has a table. Otherwise every run would name the metric `verdict`. For
-    SQLite, LIKE matches `tflops` with `TFLOPS`; `replace` does not, on any database.
+    LIKE finds the place between `"metrics":` and `"facts":`, which follow each other. Otherwise every run would name
+    the metric `verdict`. For SQLite, LIKE matches `tflops` with `TFLOPS`; `replace` does not, on any database.
     """
-    key = f"{json.dumps(metric)}:"
+    key = f"{json.dumps(wanted.metric)}:"
     escaped = re.sub(r"([%_/])", r"/\1", key)
-    inside = f'%"metrics":{{%{escaped}{{%' if table is SUMMARIES else f'%"metrics":{{%{escaped}%}},"facts":%'
-    is_spelled_so = func.replace(table.c.body, key, "") != table.c.body
-    return [table.c.body.like(inside, escape="/"), is_spelled_so]
+    is_named = RUNS.c.body.like(f'%"metrics":{{%{escaped}%}},"facts":%', escape="/")
+    is_spelled_so = func.replace(RUNS.c.body, key, "") != RUNS.c.body
+    return [*wanted.conditions(RUNS), is_named, is_spelled_so]
 
 
-def _point(wanted: HistoryFilter, body: str) -> HistoryPoint | None:
-    stored = _STORED.validate_json(body)
+async def _bases_that_measured(database: Database, connection: AsyncConnection, wanted: HistoryFilter) -> list[str]:
+    """The whole runs with the metric that quiet runs are like."""
+    used = await connection.scalars(select(QUIET_RUNS.c.base).where(*wanted.conditions(QUIET_RUNS)).distinct())
+    bases = await whole_bases(connection, database.unread, used)
+    return [run for run, base in bases.items() if wanted.metric in base["metrics"]]
+
+
+async def _block_metrics(connection: AsyncConnection, wanted: HistoryFilter) -> list[str]:
+    """The lists of metrics that blocks have, among those with the metric."""
+    lists = await connection.scalars(select(SERIES.c.metrics).where(*wanted.conditions(SERIES)).distinct())
+    return [names for names in lists if wanted.metric in names.split(" ")]
+
+
+def _point(wanted: HistoryFilter, stored: Item) -> HistoryPoint | None:
     is_wanted = _is_device(wanted.device)
     if isinstance(stored, Run):
         return _point_of_run(stored, wanted.metric, is_wanted)

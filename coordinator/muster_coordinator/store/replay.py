@@ -2,6 +2,8 @@
 
 Runs are read in the order in which they began, a few at a time, and wait in a heap until they end. So memory grows with
 the nodes that have findings and the runs that were under way at once, not with the length of the history.
+
+Only whole runs are read. A quiet run moves no standing (see `evidence.quiet_runs`), so it would change nothing.
 """
 
 import heapq
@@ -11,7 +13,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from pydantic_core import from_json
-from sqlalchemy import Select, case, func, null, select
+from sqlalchemy import Connection, Select, case, column, func, inspect, null, select, table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -30,7 +32,7 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.replay import Replay
 from muster_coordinator.quarantine.replay_comparison import DrainThen
 from muster_coordinator.store.summaries import HOUR_S, hour_of
-from muster_coordinator.store.tables import ACTIONS, CASES, NODES, REQUESTS, RUNS, SUMMARIES, SWEEPS
+from muster_coordinator.store.tables import ACTIONS, CASES, NODES, QUIET_RUNS, REQUESTS, RUNS, SERIES, SWEEPS
 
 _AT_A_TIME = 200
 """Number of rows that are read together."""
@@ -87,7 +89,7 @@ async def replay_stored(
             replay.pass_time(now)
             drains = tuple([drain async for drain in _drains(connection, since, now)])
             nodes = await connection.scalar(select(func.count()).select_from(NODES))
-            first = await connection.scalar(select(func.min(RUNS.c.started_at)).where(RUNS.c.started_at >= since))
+            first = await _first(connection, since)
     except (DBAPIError, OSError, ValueError) as error:  # ValueError: a damaged row
         reason = in_one_line(str(error.orig if isinstance(error, DBAPIError) else error))
         raise Unavailable(f"the database cannot be read: {reason[:300]}") from None
@@ -100,8 +102,27 @@ async def _complete_from(connection: AsyncConnection) -> float:
     Before it, runs without findings are summaries of an hour each. The findings that they ended are kept for longer,
     and a replay of these alone would drain nodes that never return.
     """
-    last = await connection.scalar(select(func.max(SUMMARIES.c.started_at)))
-    return 0.0 if last is None else float((hour_of(last) + 1) * HOUR_S)
+    last = select(func.max(SERIES.c.until)).where(SERIES.c.resolution_s == HOUR_S)
+    if not await connection.run_sync(_has_series):
+        last = select(func.max(column("started_at"))).select_from(table("summaries"))
+    at = await connection.scalar(last)
+    return 0.0 if at is None else float((hour_of(at) + 1) * HOUR_S)
+
+
+async def _first(connection: AsyncConnection, since: float) -> float | None:
+    """The start of the first stored run since then; None if there is none."""
+    starts = [select(func.min(RUNS.c.started_at)).where(RUNS.c.started_at >= since)]
+    if await connection.run_sync(_has_series):
+        full = SERIES.c.resolution_s < HOUR_S, SERIES.c.until >= since
+        starts.append(select(func.min(QUIET_RUNS.c.started_at)).where(QUIET_RUNS.c.started_at >= since))
+        starts.append(select(func.min(SERIES.c.since)).where(*full))
+    found = [at for query in starts if (at := await connection.scalar(query)) is not None]
+    return max(since, min(found)) if found else None
+
+
+def _has_series(connection: Connection) -> bool:
+    """Whether the database has the tables of this release; the last release had only whole runs."""
+    return inspect(connection).has_table(SERIES.name)
 
 
 # Events, in order

@@ -14,15 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
-from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, insert, select
+from sqlalchemy import ColumnElement, Select, Table, delete, exists, func, insert, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import StoreSettings
 from muster.model import Run, Verdict
-from muster.wire.messages import new_id
 from muster_coordinator.model.events import RetentionEnded
 from muster_coordinator.model.sweep_records import SweepState
+from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.database import Database
+from muster_coordinator.store.disk_budget import DiskBudget
+from muster_coordinator.store.packing import hourly_blocks
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.store import last_runs
 from muster_coordinator.store.stored_cases import old_transitions
@@ -32,11 +34,13 @@ from muster_coordinator.store.tables import (
     GROUPS,
     LEVELS,
     NODES,
+    QUIET_RUNS,
     REQUESTS,
+    RUN_BASES,
     RUNS,
+    SERIES,
     STORY,
     STREAMS,
-    SUMMARIES,
     SWEEPS,
 )
 
@@ -71,6 +75,15 @@ class Retention:
         deliver: Callable[[RetentionEnded], object],
     ) -> None:
         self.counts = RetentionCounts()
+        self.compactor = Compactor(database, keep, clock)
+        self.budget = DiskBudget(
+            database,
+            self.compactor,
+            keep.max_gb,
+            clock,
+            thin_whole_runs=lambda before: self._thin_before(FOUND_NOTHING, before),
+            remove_summaries=self._remove_summaries,
+        )
         self._database = database
         self._keep = keep
         self._clock = clock
@@ -86,6 +99,7 @@ class Retention:
         while True:
             try:
                 await self.thin()
+                await self.budget.keep()
             except Unreadable as error:
                 log.error("not_thinned", error=str(error))
             await asyncio.sleep(EVERY_S)
@@ -103,15 +117,27 @@ class Retention:
             (FOUND_NOTHING, self._keep.keep_days),
             (FOUND_SOMETHING, self._keep.keep_findings_days),
         ):
-            end = float(hour_of(now - days * DAY_S) * HOUR_S)
-            for node in await self._nodes_with_runs_before(end, verdicts):
-                while await self._thin_runs(node, verdicts, end):
-                    pass
-        too_old = SUMMARIES.c.started_at < now - self._keep.keep_summaries_days * DAY_S
-        self.counts.summaries += await self._remove(SUMMARIES, too_old)
+            await self._thin_before(verdicts, now - days * DAY_S)
+        await self._remove_summaries(now - self._keep.keep_summaries_days * DAY_S)
         if self.counts != before:
             runs, summaries = self.counts.runs - before.runs, self.counts.summaries - before.summaries
             log.info("thinned", runs_summarised=runs, summaries_removed=summaries)
+
+    async def _thin_before(self, verdicts: tuple[Verdict, ...], before: float) -> int:
+        """Summarises the whole runs from before that time. Returns their number."""
+        thinned, end = self.counts.runs, float(hour_of(before) * HOUR_S)
+        for node in await self._nodes_with_runs_before(end, verdicts):
+            while await self._thin_runs(node, verdicts, end):
+                pass
+        return self.counts.runs - thinned
+
+    async def _remove_summaries(self, before: float) -> None:
+        """Deletes the blocks that end before that time, and counts their summaries."""
+        too_old = SERIES.c.until < before
+        async with self._database.reading() as connection:
+            count = await connection.scalar(select(func.sum(SERIES.c.count)).where(too_old))
+        await self._remove(SERIES, too_old)
+        self.counts.summaries += count or 0
 
     async def _remove_old(self, now: float) -> None:
         """Deletes data that is too old and has no summary."""
@@ -131,16 +157,18 @@ class Retention:
             gone = {*await connection.scalars(_nodes_with_runs())} - {*await connection.scalars(known)}
         self._through = {of: moment for of, moment in self._through.items() if of[0] not in gone}
         for node in sorted(gone):
-            await self._remove(RUNS, RUNS.c.node == node, RUNS.c.node.not_in(known))  # the node may come again just now
+            for table in (QUIET_RUNS, RUNS):  # the node may come again just now
+                await self._remove(table, table.c.node == node, table.c.node.not_in(known))
         of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
         async with self._database.writing() as connection:
             await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
-            await connection.execute(delete(LEVELS).where(LEVELS.c.node.not_in(known)))
+            for table in (LEVELS, RUN_BASES):
+                await connection.execute(delete(table).where(table.c.node.not_in(known)))
 
     async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
         """Deletes these rows, a batch at a time. Returns their number."""
-        (key,) = table.primary_key
-        batch = select(key).where(*wanted).limit(BATCH).scalar_subquery()
+        key = tuple_(*table.primary_key)
+        batch = select(*table.primary_key).where(*wanted).limit(BATCH)
         removed = 0
         while True:
             async with self._database.writing() as connection:
@@ -185,23 +213,16 @@ class Retention:
         return runs, len(rows) == BATCH and bool(runs)
 
     async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
-        """The runs that the fleet gets back after a restart."""
-        return set(await connection.scalars(last_runs(RUNS.c.node == node, RUNS.c.check.in_(checks))))
+        """The runs that the fleet gets back after a restart, and those that quiet runs are like, or may be."""
+        last = await connection.scalars(last_runs(RUNS.c.node == node, RUNS.c.check.in_(checks)))
+        used = await connection.scalars(select(QUIET_RUNS.c.base).where(QUIET_RUNS.c.node == node).distinct())
+        usable = await connection.scalars(select(RUN_BASES.c.run).where(RUN_BASES.c.node == node))
+        return {*last, *used, *usable}
 
     async def _replace(self, connection: AsyncConnection, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
         if not runs:
             return
-        rows = [
-            {
-                "id": new_id(),  # not a run's: a node may use the id of a deleted run again
-                "node": summary.node,
-                "check": summary.check,
-                "started_at": summary.started_at,
-                "body": summary.model_dump_json(),
-            }
-            for summary in summaries
-        ]
-        await connection.execute(insert(SUMMARIES), rows)
+        await connection.execute(insert(SERIES), hourly_blocks(summaries))
         await connection.execute(delete(RUNS).where(RUNS.c.id.in_([run.id for run in runs])))
 
 

@@ -17,7 +17,7 @@ from muster.log_limit import LogLimit
 from muster.terminal import in_one_line
 
 RecordT = TypeVar("RecordT")
-BodyT = TypeVar("BodyT", str, bytes)
+BodyT = TypeVar("BodyT")
 
 _MOST_REASON = 200
 """Maximum length of a reason in characters: an error may quote the text that it could not read."""
@@ -33,7 +33,7 @@ def read_row(table: str, key: object, body: BodyT, read: Callable[[BodyT], Recor
     """The record that `read` makes of the body. Raises Unreadable if the body is damaged."""
     try:
         return read(body)
-    except (ValueError, TypeError, zlib.error) as error:
+    except (ValueError, TypeError, LookupError, StopIteration, zlib.error) as error:
         raise Unreadable(
             f"database: row {str(key)!r} of table {table} cannot be read: {_reason(error)}; "
             "restore a backup of the database, or delete that row"

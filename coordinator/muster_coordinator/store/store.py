@@ -5,9 +5,8 @@ SQLite and PostgreSQL; only the upsert depends on the dialect.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Insert, Select, Table, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Insert, Select, Table, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -16,20 +15,20 @@ from muster.model import Run, Verdict
 from muster.references import Reference
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
 from muster_coordinator.model.events import (
-    EraseBaseline,
-    EraseReference,
-    EraseStream,
     FleetCommand,
 )
 from muster_coordinator.model.nodes import StoryEntry, read_node
-from muster_coordinator.model.quarantine_events import DECIDED, Decided, EraseNode
+from muster_coordinator.model.quarantine_events import DECIDED, Decided
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
+from muster_coordinator.store.erasures import Erasures
 from muster_coordinator.store.paging import Page, read_page
+from muster_coordinator.store.quiet_rows import read_bases
 from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.runs_view import RunFilter, read_run, read_runs
 from muster_coordinator.store.stored_cases import (
     decision_rows,
     decisions,
@@ -50,8 +49,10 @@ from muster_coordinator.store.tables import (
     LEVELS,
     META,
     NODES,
+    QUIET_RUNS,
     REFERENCES,
     REQUESTS,
+    RUN_BASES,
     RUNS,
     STORY,
     STREAMS,
@@ -70,19 +71,7 @@ DECISIVE = (Verdict.PASS, Verdict.FAIL)
 """The verdicts that confirm or clear a failure; any number of others after them changes nothing about it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """The runs to list; None leaves a condition out. `since` is in seconds since the epoch."""
-
-    node: str | None = None
-    check: str | None = None
-    verdict: Verdict | None = None
-    since: float | None = None
-
-    def conditions(self) -> list[ColumnElement[bool]]:
-        equal = {"node": self.node, "check": self.check, "verdict": self.verdict and self.verdict.value}
-        found = [RUNS.c[name] == value for name, value in equal.items() if value is not None]
-        return found if self.since is None else [*found, RUNS.c.started_at >= self.since]
+_UPSERTED = (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS, META, RUN_BASES)
 
 
 class Store:
@@ -92,7 +81,7 @@ class Store:
         self._database = database
         self._engine = database.engine
         self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
-        self._insert_new_runs = _insert_new_runs(self._engine.dialect.name)
+        self._insert_new = {table: _insert_new(table, self._engine.dialect.name) for table in (RUNS, QUIET_RUNS)}
 
     @classmethod
     async def open(cls, settings: Settings) -> "Store":
@@ -126,30 +115,20 @@ class Store:
         A run that is stored already stays as it is.
         """
         rows = {**command_rows(commands), **decision_rows(commands)}
-        erased = [command.number for command in commands if isinstance(command, EraseReference)]
-        forgotten = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
-        gone = [command.node for command in commands if isinstance(command, EraseNode)]
-        streams = [(command.node, command.stream) for command in commands if isinstance(command, EraseStream)]
-        if not any(rows.values()) and not erased and not forgotten and not gone and not streams:
+        erased = Erasures(commands)
+        if not any(rows.values()) and not erased:
             return
         async with self._database.writing() as connection:
-            if gone:  # first: `rows` holds only what was saved after the erasure
-                await connection.execute(delete(NODES).where(NODES.c.name.in_(gone)))
-                await connection.execute(delete(CASES).where(CASES.c.node.in_(gone)))
-            if forgotten:  # for the same reason
-                await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(forgotten)))
-                await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(forgotten)))
-            for table in (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS, META):
+            await erased.before(connection)
+            for table in _UPSERTED:
                 await self._upsert(connection, table, rows[table])
-            if rows[RUNS]:
-                await connection.execute(self._insert_new_runs, rows[RUNS])
+            for table, statement in self._insert_new.items():
+                if rows[table]:
+                    await connection.execute(statement, rows[table])
             for table in (STORY, REQUESTS):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
-            if streams:
-                await connection.execute(delete(STREAMS).where(tuple_(STREAMS.c.node, STREAMS.c.stream).in_(streams)))
-            if erased:  # last, because a command of the same batch may have removed what another one saved
-                await connection.execute(delete(REFERENCES).where(REFERENCES.c.number.in_(erased)))
+            await erased.after(connection)
 
     async def saved(self) -> StoredFleet:
         """The stored state with which the fleet starts."""
@@ -165,6 +144,7 @@ class Store:
             records = await read_records(connection)
             transitions = await read_latest_transitions(connection)
             fleet_state = await read_fleet_state(connection)
+            bases = await read_bases(connection)
         return StoredFleet(
             nodes=read_rows("nodes", nodes, read_node),
             runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
@@ -182,6 +162,7 @@ class Store:
             quarantine=records,
             transitions=transitions,
             fleet_state=fleet_state,
+            bases=bases,
         )
 
     async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
@@ -191,14 +172,11 @@ class Store:
 
     async def runs(self, wanted: RunFilter, limit: int, cursor: str | None) -> Page[Run]:
         """The runs that fit, the latest started first. Raises Refused if the cursor is not valid."""
-        query = select(RUNS.c.started_at, RUNS.c.id, RUNS.c.body).where(*wanted.conditions())
-        return await read_page(self._database, query, Run.model_validate_json, table="runs", limit=limit, cursor=cursor)
+        return await read_runs(self._database, wanted, limit, cursor)
 
     async def run(self, run: str) -> Run | None:
         """One run; None if none with this id is stored."""
-        async with self._database.reading() as connection:
-            body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
-        return None if body is None else read_row("runs", run, body, Run.model_validate_json)
+        return await read_run(self._database, run)
 
     async def sweeps(self, limit: int, cursor: str | None) -> Page[SweepRecord]:
         """All sweeps without their groups, the latest first. Raises Refused if the cursor is not valid."""
@@ -242,12 +220,12 @@ class Store:
         await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
 
 
-def _insert_new_runs(dialect: str) -> Insert:
+def _insert_new(table: Table, dialect: str) -> Insert:
     """Skips runs that are stored already. For SQLite the table itself says so: a clause in the statement is slow.
 
     SQLAlchemy sends rows with ON CONFLICT one by one.
     """
-    return postgresql.insert(RUNS).on_conflict_do_nothing() if dialect == "postgresql" else insert(RUNS)
+    return postgresql.insert(table).on_conflict_do_nothing() if dialect == "postgresql" else insert(table)
 
 
 def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:

@@ -1,4 +1,4 @@
-"""Summaries of old runs: the metrics and verdicts of each hour. Pure."""
+"""Summaries of runs: the metrics and verdicts of some minutes or of an hour. Pure."""
 
 import json
 from collections import Counter, defaultdict
@@ -21,7 +21,7 @@ class MetricFigures(Data):
 
 
 class Summary(Data):
-    """The runs of a check on a node with the same parameters that started in the same hour.
+    """The runs of a check on a node with the same parameters that started in the same hour, or in the same minutes.
 
     The first started at `started_at`. `metrics` holds the measured figures by metric, and below that by device index,
     or under "" for the node.
@@ -41,16 +41,37 @@ def hour_of(at: float) -> int:
 
 
 def summarised(runs: Iterable[Run]) -> list[Summary]:
-    """The summaries of these runs, which are in the order of their start."""
+    """The summaries of these runs, one for each hour. The runs are in the order of their start."""
     alike: dict[tuple[str, str, str, int], list[Run]] = defaultdict(list)
     for run in runs:
-        alike[run.node, run.check, json.dumps(run.params, sort_keys=True), hour_of(run.started_at)].append(run)
+        alike[run.node, run.check, params_key(run.params), hour_of(run.started_at)].append(run)
     return [_summary(same_hour) for same_hour in alike.values()]
+
+
+def joined(summaries: Sequence[Summary], resolution_s: int) -> list[Summary]:
+    """The summaries of longer times. The medians are medians of the medians, each counted by its values.
+
+    All are of one check with the same parameters on one node.
+    """
+    alike: dict[int, list[Summary]] = defaultdict(list)
+    for summary in sorted(summaries, key=lambda summary: summary.started_at):
+        alike[int(summary.started_at // resolution_s)].append(summary)
+    return [_joined(same_time) for same_time in alike.values()]
+
+
+def params_key(params: Json) -> str:
+    """The parameters as a text, the same for equal ones."""
+    return json.dumps(params, sort_keys=True)
 
 
 def device_name(device: DeviceIndex) -> str:
     """The name of a device as a key in JSON."""
     return "" if device is None else str(device)
+
+
+def figures_of(values: Sequence[float]) -> MetricFigures:
+    """The figures of these values, of which there is at least one."""
+    return MetricFigures(count=len(values), least=min(values), median=median(values), most=max(values))
 
 
 def _summary(runs: Sequence[Run]) -> Summary:
@@ -68,10 +89,45 @@ def _summary(runs: Sequence[Run]) -> Summary:
         started_at=first.started_at,
         verdicts=Counter(run.verdict for run in runs),
         metrics={
-            metric: {device: _figures(each) for device, each in devices.items()} for metric, devices in values.items()
+            metric: {device: figures_of(each) for device, each in devices.items()} for metric, devices in values.items()
         },
     )
 
 
-def _figures(values: Sequence[float]) -> MetricFigures:
-    return MetricFigures(count=len(values), least=min(values), median=median(values), most=max(values))
+def _joined(summaries: Sequence[Summary]) -> Summary:
+    figures: dict[str, dict[str, list[MetricFigures]]] = defaultdict(lambda: defaultdict(list))
+    verdicts: Counter[Verdict] = Counter()
+    for summary in summaries:
+        verdicts.update(summary.verdicts)
+        for metric, devices in summary.metrics.items():
+            for device, each in devices.items():
+                figures[metric][device].append(each)
+    metrics = {
+        metric: {device: _joined_figures(each) for device, each in devices.items()}
+        for metric, devices in figures.items()
+    }
+    return summaries[0].model_copy(update={"verdicts": dict(verdicts), "metrics": metrics})
+
+
+def _joined_figures(figures: Sequence[MetricFigures]) -> MetricFigures:
+    if len(figures) == 1:
+        return figures[0]
+    return MetricFigures(
+        count=sum(each.count for each in figures),
+        least=min(each.least for each in figures),
+        median=_weighted_median(figures),
+        most=max(each.most for each in figures),
+    )
+
+
+def _weighted_median(figures: Sequence[MetricFigures]) -> float:
+    """The median at which half of the values are reached, by their counts."""
+    ranked = sorted(figures, key=lambda each: each.median)
+    half, reached = sum(each.count for each in figures) / 2, 0
+    for place, each in enumerate(ranked):
+        reached += each.count
+        if reached == half:
+            return (each.median + ranked[place + 1].median) / 2
+        if reached > half:
+            return each.median
+    raise AssertionError("counts are positive")

@@ -1,6 +1,18 @@
 """The tables of the store. Search keys have a column; `body` is the whole record as JSON."""
 
-from sqlalchemy import BigInteger, Column, Double, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 METADATA = MetaData()
 
@@ -75,17 +87,62 @@ LEVELS = Table(
     Column("body", Text, nullable=False),
 )
 
-SUMMARIES = Table(
-    "summaries",
+RUN_BASES = Table(
+    "run_bases",
     METADATA,
-    Column("id", Text, primary_key=True),
+    Column("node", Text, primary_key=True),
+    Column("check", Text, primary_key=True),
+    Column("run", Text, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("shape", LargeBinary, nullable=False),
+)
+"""The whole runs that new runs may be like (see `evidence.quiet_runs`), in the order of `number`."""
+
+QUIET_RUNS = Table(
+    "quiet_runs",
+    METADATA,
+    Column("key", Text, nullable=False),
+    Column("seq", BigInteger, autoincrement=False, nullable=False),
     Column("node", Text, nullable=False),
     Column("check", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
     Column("started_at", Double, nullable=False),
-    Column("body", Text, nullable=False),
-    Index("summaries_by_node", "node", "started_at", "id"),
-    Index("summaries_by_time", "started_at"),
+    Column("ahead_ms", BigInteger, nullable=False),
+    Column("duration_s", Double, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("key", "seq", sqlite_on_conflict="IGNORE"),
+    Index("quiet_runs_by_time", "started_at"),
+    Index("quiet_runs_by_node", "node", "started_at"),
+    Index("quiet_runs_by_check", "check", "started_at"),
 )
+"""The quiet runs of the last hour or two, each with its numbers. Their ids are `key`.`seq`."""
+
+SERIES = Table(
+    "series",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("node", Text, nullable=False),
+    Column("check", Text, nullable=False),
+    Column("verdict", Text),
+    Column("resolution_s", Integer, nullable=False),
+    Column("since", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Column("count", Integer, nullable=False),
+    Column("key", Text),
+    Column("metrics", Text, nullable=False),
+    Column("times", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("series_by_node", "node", "resolution_s", "until"),
+    Index("series_by_time", "resolution_s", "until"),
+    Index("series_by_key", "key"),
+)
+"""Blocks of older runs (see `store.series`), each of one check of one node: every run if `resolution_s` is 0, otherwise
+summaries of so many seconds. `since` and `until` are the first and the last start, `count` is the number of starts.
+`verdict` and `key` are set where every run is kept.
+"""
 
 STORY = Table(
     "story",

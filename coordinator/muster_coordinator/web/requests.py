@@ -14,7 +14,7 @@ from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
-from muster_coordinator.store.store import RunFilter
+from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.views.sweeps.exports import ExportFormat
 from muster_coordinator.web.problems import Problem, refusing
 

@@ -33,7 +33,8 @@ from muster_coordinator.runtime.pipeline import (
     outgoing,
 )
 from muster_coordinator.store.database import WriteFailed
-from muster_coordinator.store.store import RunFilter, Store
+from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.store import Store
 
 
 @pytest.fixture

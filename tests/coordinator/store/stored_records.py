@@ -7,7 +7,8 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
-from muster_coordinator.store.store import RunFilter, Store
+from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.store import Store
 
 START = 1_800_000_000.0
 

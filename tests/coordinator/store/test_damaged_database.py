@@ -21,7 +21,8 @@ from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unreadable
-from muster_coordinator.store.store import RunFilter, Store
+from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.store import Store
 
 FLIPS = 200
 """How many copies of the database are damaged, each in another way."""

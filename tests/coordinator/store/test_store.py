@@ -21,7 +21,8 @@ from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.store import store as store_module
 from muster_coordinator.store import stored_sweeps
-from muster_coordinator.store.store import RunFilter, Store
+from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.store import Store
 
 
 async def test_what_was_written_comes_back_after_a_restart(settings):

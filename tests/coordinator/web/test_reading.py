@@ -6,9 +6,10 @@ from tests.cases import cases
 from tests.coordinator.web.messages import report
 
 from muster.model import Verdict
-from muster_coordinator.store.store import RunFilter
+from muster_coordinator.store.packing import hourly_blocks
+from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.summaries import summarised
-from muster_coordinator.store.tables import RUNS, SUMMARIES
+from muster_coordinator.store.tables import RUNS, SERIES
 
 
 async def test_nodes_are_listed_in_pages(fleet):
@@ -122,9 +123,8 @@ async def test_a_metric_is_found_where_it_was_summarised(compared):
     """A summary names it, and no run any more; what the summary has besides is no metric there either."""
     run = (await compared.store.runs(RunFilter(node="n7"), 1, None)).items[0]
     async with compared.store.database.writing() as connection:
-        (summary,) = summarised([run])
-        row = {"id": "s1", "node": "n7", "check": "gemm", "started_at": 1.0, "body": summary.model_dump_json()}
-        await connection.execute(SUMMARIES.insert().values(row))
+        (block,) = hourly_blocks(summarised([run]))
+        await connection.execute(SERIES.insert().values(block))
         await connection.execute(RUNS.delete().where(RUNS.c.node == "n7"))
     points = (await compared.get("/api/v1/nodes/n7/history?metric=tflops"))["items"]
     assert [point["values"] for point in points] == [{"0": 70.0, "1": 50.0}]

@@ -1,0 +1,213 @@
+"""Blocks of runs in full, and blocks of summaries, to and from bytes. Pure.
+
+A block in full has runs of one check on one node that are alike (see `model.run_shape`). It holds one of them as JSON
+and the numbers of all as columns, so that each run can be made again. A block of summaries has one check on one node
+with the same parameters; each metric of each device has four columns: count, least, median and most.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from muster.model import Run, Verdict
+from muster_coordinator.model.quiet_runs import quiet_id
+from muster_coordinator.model.run_shape import facts_of, metrics_of, numbers_in, split
+from muster_coordinator.normal.readings import by_device
+from muster_coordinator.store.columns import Column, columns_of, head_of, integers_of, packed, packed_integers
+from muster_coordinator.store.summaries import MetricFigures, Summary, device_name, figures_of
+
+FULL = 0
+"""The resolution of blocks with every run."""
+
+_FIGURES = 4
+
+
+class QuietNumbers(NamedTuple):
+    """What a quiet run has of its own. Times are in milliseconds.
+
+    `at_ms` is its start by the coordinator's clock, `ahead_ms` is how far its node's clock was ahead. `metrics` are its
+    numbers; `facts` are those in its facts, empty if these are the same as in the run that it is like.
+    """
+
+    seq: int
+    at_ms: int
+    ahead_ms: int
+    duration_s: float
+    metrics: str
+    facts: str
+
+
+def rebuilt(base: Mapping[str, Any], quiet: QuietNumbers, key: str) -> Run:
+    """The run with these numbers; `base` is the run that it is like, as read from JSON."""
+    facts = facts_of(base, split(quiet.facts)) if quiet.facts else base["facts"]
+    return _run(base, key, quiet, metrics_of(base, split(quiet.metrics)), facts)
+
+
+def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[bytes, bytes]:
+    """The times and the rest of a block in full. The runs are in the order of `at_ms`."""
+    starts = numbers_in(base)
+    facts = ",".join(starts[len(_metrics(base)) :])
+    rows = [[repr(run.duration_s), str(run.ahead_ms), *split(run.metrics), *split(run.facts or facts)] for run in runs]
+    body = packed({"base": base}, list(zip(*rows, strict=True)), ["0.0", "0", *starts])
+    return packed_integers([[run.at_ms for run in runs], [run.seq for run in runs]]), body
+
+
+class Times(NamedTuple):
+    """The starts in a block in milliseconds, in order, and the sequence numbers of its runs; summaries have none."""
+
+    at_ms: Sequence[int]
+    seqs: Sequence[int] = ()
+
+
+def times_of(times: bytes, count: int) -> Times:
+    """The times of a block."""
+    return Times(*integers_of(times, count))
+
+
+@dataclass(frozen=True)
+class FullBlock:
+    """A block in full. It makes its runs again one by one."""
+
+    key: str
+    times: Times
+    base: Mapping[str, Any]
+    columns: Sequence[Column]
+
+    @classmethod
+    def read(cls, key: str, times: bytes, body: bytes, count: int) -> "FullBlock":
+        """The block of these bytes. Raises ValueError, KeyError, TypeError or zlib.error if they are damaged."""
+        head, headers, data = head_of(body)
+        base = head["base"]
+        columns = columns_of(headers, data, count, ["0.0", "0", *numbers_in(base)])
+        return cls(key, times_of(times, count), base, columns)
+
+    def run(self, row: int) -> Run:
+        """The run in this row."""
+        return rebuilt(self.base, self.numbers(row), self.key)
+
+    def numbers(self, row: int) -> QuietNumbers:
+        """The numbers of the run in this row."""
+        duration_s, ahead_ms, *numbers = (column(row) for column in self.columns)
+        metrics, facts = ",".join(numbers[: self._metrics]), ",".join(numbers[self._metrics :])
+        at_ms, seq = self.times.at_ms[row], self.times.seqs[row]
+        return QuietNumbers(seq, at_ms, int(ahead_ms), float(duration_s), metrics, facts)
+
+    def summaries(self, resolution_s: int) -> list[Summary]:
+        """The summaries of its runs, by the coordinator's clock."""
+        slots: dict[int, list[int]] = {}
+        for row, at_ms in enumerate(self.times.at_ms):
+            slots.setdefault(at_ms // (1000 * resolution_s), []).append(row)
+        verdict = Verdict(self.base["verdict"])
+        return [
+            Summary(
+                node=self.base["node"],
+                check=self.base["check"],
+                params=self.base["params"],
+                started_at=self.times.at_ms[rows[0]] / 1000,
+                verdicts={verdict: len(rows)},
+                metrics=self._figures(rows),
+            )
+            for rows in slots.values()
+        ]
+
+    @cached_property
+    def _metrics(self) -> int:
+        return len(_metrics(self.base))
+
+    @cached_property
+    def _devices(self) -> list[tuple[str, str, int]]:
+        """The metric, the device and the column of each measured number."""
+        found, at = [], 2
+        for metric, value in self.base["metrics"].items():
+            names = [device_name(device) for device, _ in by_device(value, self.base["facts"])]
+            found += [(metric, name, at + place) for place, name in enumerate(names)]
+            at += max(1, len(value)) if isinstance(value, list) else 1
+        return found
+
+    def _figures(self, rows: Sequence[int]) -> dict[str, dict[str, MetricFigures]]:
+        values: dict[str, dict[str, list[float]]] = {}
+        for metric, device, place in self._devices:
+            column = self.columns[place]
+            measured = [float(text) for row in rows if (text := column(row)) != "null"]
+            if measured:
+                values.setdefault(metric, {}).setdefault(device, []).extend(measured)
+        return {
+            metric: {device: figures_of(each) for device, each in devices.items()} for metric, devices in values.items()
+        }
+
+
+def packed_summaries(summaries: Sequence[Summary]) -> tuple[bytes, bytes]:
+    """The times and the rest of a block of summaries, which are in the order of their start."""
+    places = sorted(
+        {(metric, device) for each in summaries for metric in each.metrics for device in each.metrics[metric]}
+    )
+    verdicts = sorted({verdict for each in summaries for verdict in each.verdicts})
+    columns = [[str(each.verdicts.get(verdict, 0)) for each in summaries] for verdict in verdicts]
+    for metric, device in places:
+        found = [each.metrics.get(metric, {}).get(device) for each in summaries]
+        columns += [list(column) for column in zip(*map(_texts, found), strict=True)]
+    head = {"params": summaries[0].params, "verdicts": verdicts, "places": places}
+    at_ms = [round(each.started_at * 1000) for each in summaries]
+    return packed_integers([at_ms]), packed(head, columns, [""] * len(columns))
+
+
+def summaries_of(node: str, check: str, times: bytes, body: bytes, count: int) -> list[Summary]:
+    """The summaries of a block. Raises ValueError, KeyError, TypeError or zlib.error if the bytes are damaged."""
+    head, headers, data = head_of(body)
+    (at_ms,) = integers_of(times, count)
+    columns = columns_of(headers, data, count, [""] * len(headers))
+    verdicts = [Verdict(verdict) for verdict in head["verdicts"]]
+    return [
+        Summary(
+            node=node,
+            check=check,
+            params=head["params"],
+            started_at=at_ms[row] / 1000,
+            verdicts={
+                verdict: of for verdict, column in zip(verdicts, columns, strict=False) if (of := int(column(row)))
+            },
+            metrics=_figures_in(head["places"], columns[len(verdicts) :], row),
+        )
+        for row in range(count)
+    ]
+
+
+def metric_names(names: Iterable[str]) -> str:
+    """The names of metrics as they stand in the column `metrics`: with a space between them, which no name has."""
+    return " ".join(sorted(names))
+
+
+def _figures_in(
+    places: Sequence[tuple[str, str]], columns: Sequence[Column], row: int
+) -> dict[str, dict[str, MetricFigures]]:
+    found: dict[str, dict[str, MetricFigures]] = {}
+    for number, (metric, device) in enumerate(places):
+        count, least, middle, most = (column(row) for column in columns[_FIGURES * number : _FIGURES * (number + 1)])
+        if count != "0":
+            figures = MetricFigures(count=int(count), least=float(least), median=float(middle), most=float(most))
+            found.setdefault(metric, {})[device] = figures
+    return found
+
+
+def _texts(figures: MetricFigures | None) -> tuple[str, str, str, str]:
+    if figures is None:
+        return "0", "0.0", "0.0", "0.0"
+    return str(figures.count), repr(figures.least), repr(figures.median), repr(figures.most)
+
+
+def _metrics(base: Mapping[str, Any]) -> list[str]:
+    """The numbers in the metrics of a run that is read from its JSON."""
+    return numbers_in({"metrics": base["metrics"], "facts": {}})
+
+
+def _run(base: Mapping[str, Any], key: str, quiet: QuietNumbers, metrics: Any, facts: Any) -> Run:
+    own = {
+        "id": quiet_id(key, quiet.seq),
+        "seq": quiet.seq,
+        "started_at": (quiet.at_ms + quiet.ahead_ms) / 1000,
+        "duration_s": quiet.duration_s,
+        "metrics": metrics,
+        "facts": facts,
+    }
+    return Run.model_validate({**base, **own})
