@@ -6,8 +6,8 @@ small fleet that is no time at all. Any other run releases itself and all that w
 asked for, one with another verdict or other findings than before, and the first runs of a check. A failure is cleared
 by two passes in a row, so it takes `STEADY_RUNS` equal runs until the next one may wait.
 
-Example: `hold_s` is 45. nvml passes at 0, 15, 30, 45 and 60 s. The first three go at once; those of 45 and 60 s would
-go together at 90 s. At 75 s nvml fails: all three go at once.
+Example: `hold_s` is 45. nvml passes at 0, 15, 30, 45 and 60 s. The agent sends the first three without a wait, and
+would send those of 45 and 60 s together at 90 s. At 75 s nvml fails: the agent sends all three.
 
 A step takes constant time; memory is one entry for each check.
 """
