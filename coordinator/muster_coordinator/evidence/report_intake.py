@@ -193,11 +193,11 @@ class _StoredRuns:
             self.quiet.append(sorted_run.quiet)
             return sorted_run.quiet.run
         self.whole.append(run)
-        if sorted_run.base is not None:
-            self.bases[run.id] = sorted_run.base
         for outdated in sorted_run.outdated:
             self.bases.pop(outdated, None)
             self.outdated.append(outdated)
+        if sorted_run.base is not None:
+            self.bases[run.id] = sorted_run.base
         return run
 
     def command(self, report: Report, through: int, late_s: float, now: float) -> StoreRuns:
