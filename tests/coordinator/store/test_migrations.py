@@ -1,11 +1,12 @@
 """A database of an earlier muster is brought up to this one's schema with all that is in it."""
 
+import itertools
 import sqlite3
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import select
+from sqlalchemy import func, select, text
 from tests.coordinator.store.revisions import downgrade
 
 from muster.config import Settings
@@ -16,8 +17,10 @@ from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, Sa
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.store.database import open_database
+from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.tables import METADATA, STORY
+from muster_coordinator.store.summaries import Figures, Summary
+from muster_coordinator.store.tables import METADATA, SERIES, STORY
 
 START = 1_800_000_000.0
 RUN = Run(id="r1", node="n1", check="gemm", verdict=Verdict.PASS, started_at=START, duration_s=1.5, seq=1)
@@ -113,3 +116,46 @@ async def test_a_newer_schema_is_refused(settings):
     connection.close()
     with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0007"):
         await Store.open(settings)
+
+
+async def test_hourly_summaries_of_before_are_in_the_history(settings):
+    """With all their figures, those of a day and of the same parameters together; a damaged one is left out."""
+    hours = [
+        make_summary(node, START + 3_600 * hour, hour, {"size": size})
+        for node, size, hour in itertools.product(("n1", "n2"), (1, 2), range(60))
+    ]
+    store = await Store.open(settings)
+    await store.write([StoreRuns("n1", "s", 1, (RUN,)), SaveNode(NODE)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, "0006")
+        for number, each in enumerate(hours):
+            values = {"id": f"h{number}", "at": each.started_at, "node": each.node, "body": each.model_dump_json()}
+            await connection.execute(text(_INSERT), values)
+        await connection.execute(text(_INSERT), {"id": "x", "at": START, "node": "n1", "body": "{}"})
+    await store.close()
+
+    again = await Store.open(settings)
+    found = await history(again.database, HistoryFilter(node="n1", metric="tflops"), 1000, None)
+    async with again.database.engine.connect() as connection:
+        blocks = await connection.scalar(select(func.count()).select_from(SERIES))
+    await again.close()
+    expected = {(each.started_at, each.metrics["tflops"]["0"].most) for each in hours}
+    assert {(point.at, point.most["0"]) for point in found.items if point.most} == expected
+    assert len(found.items) == 120
+    assert {sum(point.verdicts.values()) for point in found.items} == {9}
+    assert blocks <= 16
+
+
+_INSERT = "INSERT INTO summaries (id, node, \"check\", started_at, body) VALUES (:id, :node, 'gemm', :at, :body)"
+
+
+def make_summary(node, at, hour, params):
+    figures = Figures(count=9, least=hour / 8, median=hour / 4, most=hour / 2)
+    return Summary(
+        node=node,
+        check="gemm",
+        params=params,
+        started_at=at,
+        verdicts={Verdict.PASS: 8, Verdict.FAIL: 1},
+        metrics={"tflops": {"0": figures, "1": figures}},
+    )

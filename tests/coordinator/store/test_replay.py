@@ -1,13 +1,17 @@
 """Replaying a policy on a real database, beside a coordinator that holds it."""
 
 import pytest
+from tests.coordinator.fleets import check
 from tests.coordinator.store.test_cases_of_0005 import write
 
+from muster.check import Scope
 from muster.config import Settings, StoreSettings
 from muster.errors import Unavailable
-from muster.model import Action, Finding, Run, ServiceState, Severity, Verdict
+from muster.model import Action, Finding, Inventory, Run, ServiceState, Severity, Verdict
 from muster.quarantine_settings import QuarantineSettings
-from muster_coordinator.model.events import SaveNode, SaveSweep, StoreRuns
+from muster.wire.messages import InventoryReport, Report
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import InventorySeen, ReportSeen, SaveNode, SaveSweep, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.quarantine import NodeDecision, NodeEvidence, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
@@ -147,6 +151,23 @@ async def test_a_replay_begins_where_all_runs_are_stored(settings, store):
     thinned = await replayed(settings, now=now)
     assert (thinned.replay.drained, thinned.begins) == (frozenset(), START + 10 * day + 1)
     assert START < thinned.complete_from <= START + 3_600
+
+
+async def test_a_replay_begins_with_the_first_run_however_it_is_stored(settings, store):
+    """Quiet runs change nothing about what is decided; but the replay covers their time."""
+    fleet = Fleet(name="test", epoch=1)
+    checks = (check("nvml", Scope.NODE),)
+    fleet.handle(InventorySeen(InventoryReport(sent_at=START, node="n1", inventory=Inventory(), checks=checks)), START)
+    for seq in range(1, 40):
+        due = run("n1", seq, "nvml.device_lost" if seq == 30 else None, cause="schedule")
+        message = Report(sent_at=START + seq, node="n1", stream="s", after=seq - 1, runs=(due,))
+        await store.write(fleet.handle(ReportSeen(message), START + seq + 1))
+    found = await replayed(settings, since=START + 10.5)
+    assert (found.begins, found.complete_from) == (START + 11, 0.0)
+    assert [(it.at - START, it.kind.value) for it in found.replay.decisions][:1] == [(31.0, "WAITS")]
+    await Retention(store.database, StoreSettings(), lambda: START + 7_200, lambda _: None).compactor.compact()
+    packed = await replayed(settings, since=START + 10.5)
+    assert (packed.begins, packed.replay.decisions) == (START + 10.5, found.replay.decisions)
 
 
 async def test_reading_changes_nothing(settings, store):
