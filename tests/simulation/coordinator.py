@@ -94,7 +94,7 @@ class Coordinator:
         for command in commands:
             match command:
                 case StoreRuns(node, stream, through, runs):
-                    for run in runs:
+                    for run in (*runs, *(quiet.run for quiet in command.quiet)):
                         assert (node, stream, run.seq) not in self.runs, "a run was stored twice"
                         self.runs[node, stream, run.seq] = run
                     self.streams[node, stream] = through

@@ -42,7 +42,7 @@ EARLY_SHARE = 0.8
 """Or when it has so large a share of the limit."""
 
 SHORTEST_S = HOUR_S / 2
-"""Growth is known from measurements that are at least so far apart."""
+"""The least time between the two measurements from which growth is known."""
 
 STEP = 0.8
 """The time from which a kind is left is cut to this share at once."""

@@ -125,11 +125,11 @@ class Retention:
 
     async def _thin_before(self, verdicts: tuple[Verdict, ...], before: float) -> int:
         """Summarises the whole runs from before that time. Returns their number."""
-        before_now, end = self.counts.runs, float(hour_of(before) * HOUR_S)
+        before_this, end = self.counts.runs, float(hour_of(before) * HOUR_S)
         for node in await self._nodes_with_runs_before(end, verdicts):
             while await self._thin_runs(node, verdicts, end):
                 pass
-        return self.counts.runs - before_now
+        return self.counts.runs - before_this
 
     async def _remove_summaries(self, before: float) -> None:
         """Deletes the blocks that end before that time, and counts their summaries."""

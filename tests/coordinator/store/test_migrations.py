@@ -137,7 +137,7 @@ async def test_hourly_summaries_of_before_are_in_the_history(settings):
     again = await Store.open(settings)
     found = await history(again.database, HistoryFilter(node="n1", metric="tflops"), 1000, None)
     async with again.database.engine.connect() as connection:
-        blocks = await connection.scalar(select(func.count()).select_from(SERIES))
+        blocks = await connection.scalar(select(func.count()).select_from(SERIES)) or 0
     await again.close()
     expected = {(each.started_at, each.metrics["tflops"]["0"].most) for each in hours}
     assert {(point.at, point.most["0"]) for point in found.items if point.most} == expected
