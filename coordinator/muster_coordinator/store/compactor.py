@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tupl
 from muster.config import StoreSettings
 from muster_coordinator.store import packing
 from muster_coordinator.store.database import Database
-from muster_coordinator.store.packing import TO_HOURS, TO_MINUTES, Level, whole_span
+from muster_coordinator.store.packing import TO_HOURS, TO_MINUTES, ResolutionStep, whole_span
 from muster_coordinator.store.quiet_rows import whole_bases
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.summaries import HOUR_S
@@ -79,11 +79,13 @@ class Compactor:
         await self._downsample_all(TO_MINUTES, now - self._keep.keep_full_days * DAY_S, pause)
         await self._downsample_all(TO_HOURS, now - self._keep.keep_days * DAY_S, pause)
 
-    async def downsample(self, level: Level, before: float) -> int:
+    async def downsample(self, level: ResolutionStep, before: float) -> int:
         """Downsamples the blocks of this level from before that time. Returns the number of nodes that had any."""
         return await self._downsample_all(level, before, None)
 
-    async def _downsample_all(self, level: Level, before: float, pause: Callable[[int], Awaitable[None]] | None) -> int:
+    async def _downsample_all(
+        self, level: ResolutionStep, before: float, pause: Callable[[int], Awaitable[None]] | None
+    ) -> int:
         end = whole_span(before, level.span_s)
         old = SERIES.c.resolution_s == level.source_s, SERIES.c.until < end
         nodes = await self._nodes(select(SERIES.c.node).where(*old).distinct())
@@ -114,7 +116,7 @@ class Compactor:
                 return
             last = tuple(rows[-1][column] for column in ("started_at", "key", "seq"))
 
-    async def _downsample(self, node: str, level: Level, end: float) -> None:
+    async def _downsample(self, node: str, level: ResolutionStep, end: float) -> None:
         """Downsamples the blocks of a node from before `end`, those of one block at a time."""
         old = SERIES.c.node == node, SERIES.c.resolution_s == level.source_s, SERIES.c.until < end
         async with self._database.reading() as connection:

@@ -20,11 +20,11 @@ from muster_coordinator.store.summaries import HOUR_S, Summary, joined, params_k
 
 FIVE_MINUTES_S = 300
 
-Row = Mapping[Any, Any]
+DatabaseRow = Mapping[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class ResolutionStep:
     """Blocks of the resolution `source_s` become summaries of `target_s`, those of `span_s` in one block."""
 
     source_s: int
@@ -32,8 +32,8 @@ class Level:
     span_s: int
 
 
-TO_MINUTES = Level(FULL, FIVE_MINUTES_S, 6 * HOUR_S)
-TO_HOURS = Level(FIVE_MINUTES_S, HOUR_S, 24 * HOUR_S)
+TO_MINUTES = ResolutionStep(FULL, FIVE_MINUTES_S, 6 * HOUR_S)
+TO_HOURS = ResolutionStep(FIVE_MINUTES_S, HOUR_S, 24 * HOUR_S)
 
 
 def whole_span(at: float, span_s: float) -> float:
@@ -65,10 +65,10 @@ def hourly_blocks(summaries: Iterable[Summary]) -> list[dict[str, Any]]:
 
 
 def packed_rows(
-    rows: Sequence[Row], bases: Mapping[str, Mapping[str, Any]], unread: Unread
-) -> tuple[list[Any], list[Row]]:
+    rows: Sequence[DatabaseRow], bases: Mapping[str, Mapping[str, Any]], unread: Unread
+) -> tuple[list[Any], list[DatabaseRow]]:
     """The blocks of these rows, and the rows that are in them: without those that cannot be read."""
-    alike: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    alike: defaultdict[tuple[Any, ...], list[DatabaseRow]] = defaultdict(list)
     for row in rows:
         alike[row["check"], row["base"], row["key"], whole_span(row["started_at"], HOUR_S)].append(row)
     blocks, packed = [], []
@@ -87,7 +87,9 @@ def packed_rows(
     return blocks, packed
 
 
-def _block_of_runs(rows: Sequence[Row], base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> dict[str, Any]:
+def _block_of_runs(
+    rows: Sequence[DatabaseRow], base: Mapping[str, Any], runs: Sequence[QuietNumbers]
+) -> dict[str, Any]:
     times, body = packed_runs(base, runs)
     return {
         "node": rows[0]["node"],
@@ -104,7 +106,9 @@ def _block_of_runs(rows: Sequence[Row], base: Mapping[str, Any], runs: Sequence[
     }
 
 
-def downsampled(rows: Sequence[Row], level: Level, unread: Unread) -> tuple[list[dict[str, Any]], list[Row]]:
+def downsampled(
+    rows: Sequence[DatabaseRow], level: ResolutionStep, unread: Unread
+) -> tuple[list[dict[str, Any]], list[DatabaseRow]]:
     """The blocks of summaries, and the rows that are in them: without those that cannot be read."""
     used, summaries = [], []
     for row in rows:
@@ -114,11 +118,11 @@ def downsampled(rows: Sequence[Row], level: Level, unread: Unread) -> tuple[list
     return _blocks(summaries, level), used
 
 
-def _summaries(row: Row, level: Level) -> list[Summary]:
+def _summaries(row: DatabaseRow, level: ResolutionStep) -> list[Summary]:
     return full_block(row).summaries(level.target_s) if level.source_s == FULL else summaries_in(row)
 
 
-def _blocks(summaries: Iterable[Summary], level: Level) -> list[dict[str, Any]]:
+def _blocks(summaries: Iterable[Summary], level: ResolutionStep) -> list[dict[str, Any]]:
     alike: defaultdict[tuple[str, str, int], list[Summary]] = defaultdict(list)
     for each in summaries:
         alike[each.check, params_key(each.params), int(each.started_at // level.span_s)].append(each)

@@ -24,7 +24,7 @@ _FIGURES = 4
 
 
 class QuietNumbers(NamedTuple):
-    """What a quiet run has of its own. Times are in milliseconds.
+    """What a quiet run has of its own. RunTimes are in milliseconds.
 
     `at_ms` is its start by the coordinator's clock, `ahead_ms` is how far its node's clock was ahead. `metrics` are its
     numbers; `facts` are those in its facts, empty if these are the same as in the run that it is like.
@@ -53,16 +53,16 @@ def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[
     return packed_integers([[run.at_ms for run in runs], [run.seq for run in runs]]), body
 
 
-class Times(NamedTuple):
+class RunTimes(NamedTuple):
     """The starts in a block in milliseconds, in order, and the sequence numbers of its runs; summaries have none."""
 
     at_ms: Sequence[int]
     seqs: Sequence[int] = ()
 
 
-def times_of(times: bytes, count: int) -> Times:
+def times_of(times: bytes, count: int) -> RunTimes:
     """The times of a block."""
-    return Times(*integers_of(times, count))
+    return RunTimes(*integers_of(times, count))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class FullBlock:
     """A block in full. It makes its runs again one by one."""
 
     key: str
-    times: Times
+    times: RunTimes
     base: Mapping[str, Any]
     columns: Sequence[Column]
 

@@ -19,7 +19,7 @@ from muster_coordinator.model.sweep_records import GroupRecord, GroupState, Roun
 from muster_coordinator.store.database import open_database
 from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.summaries import Figures, Summary
+from muster_coordinator.store.summaries import MetricFigures, Summary
 from muster_coordinator.store.tables import METADATA, SERIES, STORY
 
 START = 1_800_000_000.0
@@ -150,7 +150,7 @@ _INSERT = "INSERT INTO summaries (id, node, \"check\", started_at, body) VALUES 
 
 
 def make_summary(node, at, hour, params):
-    figures = Figures(count=9, least=hour / 8, median=hour / 4, most=hour / 2)
+    figures = MetricFigures(count=9, least=hour / 8, median=hour / 4, most=hour / 2)
     return Summary(
         node=node,
         check="gemm",
