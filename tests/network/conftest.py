@@ -15,8 +15,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -119,6 +121,7 @@ class Network:
 
     def __init__(self, fabric: Namespace, places: Mapping[str, Namespace]) -> None:
         self.places = places
+        self.cut_off: set[str] = set()
         self._fabric = fabric
         for leaf in LEAVES:
             fabric.ip(f"link add {leaf} type bridge", f"link set {leaf} up")
@@ -140,6 +143,7 @@ class Network:
 
     def cut(self, node: str, *others: str) -> None:
         """Lets nothing pass any more between a node and the `others`."""
+        self.cut_off.add(node)
         those = ", ".join(ADDRESSES[other] for other in others)
         self._filter(f"iifname {node} ip daddr {{ {those} }} drop", f"oifname {node} ip saddr {{ {those} }} drop")
 
@@ -242,9 +246,13 @@ class Laboratory:
     def set_right(self) -> None:
         """Makes the network healthy and every agent as it should be, and waits until all are there and free."""
         self.network.mend()
+        mended = time.time()
         while self._changed:
             self._start_agent(self._changed.pop())
         self._wait_until_free()
+        while self.network.cut_off:
+            node = self.network.cut_off.pop()
+            wait_for(lambda: self._heard_at(node) > mended, f"{node} to be heard again")  # noqa: B023 (called here)
 
     def change_agent(self, node: str, *, clock_off_by_s: int = 0, **settings: Any) -> None:
         """Starts the agent of a node again, with another clock or settings, which it has until all is set right."""
@@ -355,6 +363,11 @@ class Laboratory:
             wait_for(partial(agent.has_said, "broker_connected"), f"{node} to be connected")
         wait_for(self._all_are_there, "the coordinator to know every node")
         wait_for(lambda: not any(agent.ranks for agent in self.agents.values()), "every rank to have ended")
+
+    def _heard_at(self, node: str) -> float:
+        """When the coordinator heard a node last. TCP may be silent for a while after the network is whole again."""
+        (found,) = (each for each in self.muster("node", "list")["items"] if each["name"] == node)
+        return datetime.fromisoformat(found["last_seen"]).timestamp()
 
     def _all_are_there(self) -> bool:
         nodes = self.muster("node", "list")["items"]
