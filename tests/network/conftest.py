@@ -390,7 +390,7 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def the_laboratory(tmp_path_factory: pytest.TempPathFactory, clock: Path) -> Iterator[Laboratory]:
+def the_laboratory(with_torch: None, tmp_path_factory: pytest.TempPathFactory, clock: Path) -> Iterator[Laboratory]:
     """The one laboratory of all tests here; to be had through `laboratory`."""
     with new_network() as network:
         laboratory = Laboratory(network, tmp_path_factory.mktemp("laboratory"), clock)

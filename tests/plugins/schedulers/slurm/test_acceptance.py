@@ -30,6 +30,7 @@ def started(slurm):
     slurm.run("scancel", "--me")
 
 
+@pytest.mark.torch
 def test_a_process_per_node_takes_all_devices_of_its_node(slurm, tmp_path):
     """Rank 0 alone reports, and for both nodes."""
     as_documented = ("--gpus-per-node=2", "--exclusive", "--cpu-bind=none")
@@ -42,6 +43,7 @@ def test_a_process_per_node_takes_all_devices_of_its_node(slurm, tmp_path):
     assert [(run["node"], run["facts"]["world_size"]) for run in collective["runs"]] == [("gpu1", 4), ("gpu2", 4)]
 
 
+@pytest.mark.torch
 def test_a_process_per_device_brings_one_rank_each(slurm, tmp_path):
     """What concerns a node is still measured once for it."""
     done = slurm.srun(*ONE_PER_DEVICE, slurm.muster, *RUN, "--report-dir", tmp_path)
@@ -117,6 +119,7 @@ def batch(slurm, directory, script):
     return code, log, report(directory, f"muster-acceptance-{job}")
 
 
+@pytest.mark.torch
 def test_the_batch_script_accepts_nodes(slurm, tmp_path):
     """The example as it stands."""
     code, log, told = batch(slurm, tmp_path, slurm.example("acceptance.sbatch"))
