@@ -13,15 +13,16 @@ LONGEST_PAUSE_S = 0.5
 T = TypeVar("T")
 
 
-def wait_for(read: Callable[[], T | None], what: str) -> T:
+def wait_for(read: Callable[[], T | None], what: str, longest_pause_s: float = LONGEST_PAUSE_S) -> T:
     """The first true value of `read`.
 
     The longer it takes, the less often it is read: most reads are requests that cost the coordinator as much as the
-    test. The pauses are a twentieth of the time so far, and so a wait takes hardly longer for them.
+    test. The pauses are a twentieth of the time so far, and so a wait takes hardly longer for them. What is true only
+    for a moment needs shorter ones.
     """
     began = time.monotonic()
     while not (value := read()):
         waited_s = time.monotonic() - began
         assert waited_s < PATIENCE_S, f"waited too long for: {what}"
-        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), LONGEST_PAUSE_S))
+        time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), longest_pause_s))
     return value

@@ -1,4 +1,8 @@
-"""A parameter schema that a node announces delays no request to the coordinator."""
+"""A parameter schema that a node announces delays no request to the coordinator.
+
+A request is delayed while the coordinator computes something else. So the tests take the processor time that it uses
+from the request to the answer, which other programs on the machine do not change.
+"""
 
 import json
 import random
@@ -8,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psutil
 import pytest
 from tests.core.test_params_schema import bomb, chain, of
 from tests.hostile.world import HOSTILE, Attacker, World
@@ -15,7 +20,7 @@ from tests.hostile.world import HOSTILE, Attacker, World
 from muster.wire.codec import MAX_MESSAGE_BYTES
 
 ANSWERED_S = 2.0
-"""Limit for a request that names the check."""
+"""Limit for a request that names the check, in processor time of the coordinator."""
 
 OTHERS_ANSWERED_S = 1.0
 """Limit for any other request."""
@@ -56,15 +61,15 @@ def announcement(name: str, checks: dict[str, str], schema: dict[str, Any]) -> b
 
 @contextmanager
 def others_are_answered(world: World) -> Iterator[None]:
-    """Requests the fleet over and over while the context lasts; fails if an answer took too long."""
-    waits: list[float] = []
+    """Requests the fleet over and over while the context lasts; fails if much was computed before an answer."""
+    used: list[float] = []
     over = threading.Event()
 
     def ask() -> None:
         while not over.is_set():
-            begun = time.monotonic()
+            before = processor_s(world)
             world.ask("GET", "/api/v1/fleet")
-            waits.append(time.monotonic() - begun)
+            used.append(processor_s(world) - before)
             over.wait(0.02)
 
     asking = threading.Thread(target=ask)
@@ -74,15 +79,20 @@ def others_are_answered(world: World) -> Iterator[None]:
     finally:
         over.set()
         asking.join()
-    assert max(waits) < OTHERS_ANSWERED_S
+    assert max(used) < OTHERS_ANSWERED_S
 
 
 def ask(world: World, path: str, body: dict[str, Any]) -> tuple[int, Any]:
-    """Status and JSON of the answer; fails if it took too long."""
-    begun = time.monotonic()
+    """Status and JSON of the answer; fails if the coordinator did too much before."""
+    before = processor_s(world)
     status, _, answer = world.ask("POST", path, body)
-    assert time.monotonic() - begun < ANSWERED_S
+    assert processor_s(world) - before < ANSWERED_S
     return status, answer
+
+
+def processor_s(world: World) -> float:
+    """The processor time that the coordinator has used so far."""
+    return sum(psutil.Process(world.coordinator.pid).cpu_times()[:2])
 
 
 @pytest.mark.parametrize("case", SCHEMAS.values(), ids=SCHEMAS)

@@ -27,7 +27,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.muster_process import ONE_THREAD, TORCH, AnyProcess, MusterProcess, Recorded, changed_at_the_start
-from tests.waiting import PATIENCE_S, wait_for
+from tests.waiting import PATIENCE_S, SHORTEST_PAUSE_S, wait_for
 
 from muster_coordinator.local import processes
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -291,7 +291,7 @@ class Laboratory:
             assert sweep.poll() is None, sweep.ended()
             return self.agents[node].bytes_sent > before + MESSAGE_BYTES
 
-        wait_for(sends, f"{node} to send")
+        wait_for(sends, f"{node} to send", longest_pause_s=SHORTEST_PAUSE_S)
         return sweep
 
     @contextmanager
