@@ -47,6 +47,12 @@ PACKET_BYTES = 9000
 """Jumbo frames take less work than the same bytes in smaller packets."""
 
 MESSAGE_BYTES = 1 << 19
+
+BESIDE_RANKS = 2
+"""Children of an agent's launcher at most, when no rank runs."""
+
+ESTABLISHED = "01"
+"""The state of a connection in /proc/net/tcp (include/net/tcp_states.h)."""
 HEARTBEAT_S = 2.0
 
 NOT_NEEDED = [it.name for it in entry_points(group="muster") if it.name not in ("collective", "simulated")]
@@ -185,7 +191,7 @@ def new_network() -> Iterator[Network]:
 
 
 class Program:
-    """A program of the laboratory, which writes to `log`. `ranks` and `bytes_sent` are those of an agent."""
+    """A program of the laboratory, which writes to `log`. Its properties are those of an agent."""
 
     def __init__(self, process: AnyProcess, log: Path) -> None:
         self._process = process
@@ -200,10 +206,15 @@ class Program:
         self._process.wait()
 
     @property
-    def ranks(self) -> list[psutil.Process]:
-        """The children of its launcher but the first two: one is there to stay, one asks the idle probes meanwhile."""
+    def children(self) -> list[psutil.Process]:
+        """The children of its launcher: ranks, one that stays, and one that comes and goes with idle probes."""
         launcher = psutil.Process(self._process.pid).children()
-        return sorted(launcher[0].children(), key=psutil.Process.create_time)[2:] if launcher else []
+        return launcher[0].children() if launcher else []
+
+    @property
+    def ranks(self) -> list[psutil.Process]:
+        """Those of its children that are connected with ranks of other nodes."""
+        return [child for child in self.children if is_connected(child.pid)]
 
     @property
     def bytes_sent(self) -> int:
@@ -211,6 +222,16 @@ class Program:
         lines = Path(f"/proc/{self._process.pid}/net/dev").read_text().splitlines()
         (counters,) = (line.split() for line in lines if line.lstrip().startswith("eth0:"))
         return int(counters[9])
+
+
+def is_connected(pid: int) -> bool:
+    """Whether a process has an established TCP connection; False if it has ended."""
+    try:
+        files = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+        _, *connections = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return any(line[3] == ESTABLISHED and f"socket:[{line[9]}]" in files for line in connections)
 
 
 class Laboratory:
@@ -362,7 +383,7 @@ class Laboratory:
         for node, agent in self.agents.items():
             wait_for(partial(agent.has_said, "broker_connected"), f"{node} to be connected")
         wait_for(self._all_are_there, "the coordinator to know every node")
-        wait_for(lambda: not any(agent.ranks for agent in self.agents.values()), "every rank to have ended")
+        wait_for(lambda: all(len(agent.children) <= BESIDE_RANKS for agent in self.agents.values()), "all ranks to end")
 
     def _heard_at(self, node: str) -> float:
         """When the coordinator heard a node last. TCP may be silent for a while after the network is whole again."""
