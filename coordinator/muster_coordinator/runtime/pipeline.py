@@ -2,10 +2,10 @@
 
 Events go in through `feed`. The fleet returns commands, which wait in a queue. One task commits all waiting commands in
 a single transaction, then carries out in order those that are not for the store. The next batch gathers during the
-commit: batches grow with the load, and the number of commits does not. Runs that change nothing gather for GATHER_S
-before that, since a commit costs as much as storing ten of them; anything else is committed at once, and takes them
-along. A failed commit ends the daemon. The agents
-still have every run that was not acknowledged, and a coordinator that cannot store must not give orders.
+commit: batches grow with the load, and the number of commits does not. Scheduled runs that change nothing gather for
+GATHER_S before that, since a commit costs as much as storing ten of them; anything else is committed at once, and takes
+them along. A failed commit ends the daemon. The agents still have every run that was not acknowledged, and a
+coordinator that cannot store must not give orders.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ from contextlib import suppress
 import structlog
 
 from muster.log_limit import LogLimit
+from muster.model import Run
+from muster_coordinator.evidence.quiet_runs import SCHEDULED
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AgentMisbehaved,
@@ -56,7 +58,7 @@ STUCK_S = 120.0
 """A batch that takes longer counts as stuck. A database failover or a busy disk takes up to a minute."""
 
 _ROUTINE = (StoreRuns, SendAck)
-"""The commands that may wait, besides the announcement of a run."""
+"""The commands that may wait, besides the announcement of a scheduled run."""
 
 OutgoingCommand = (
     SendAck
@@ -189,8 +191,10 @@ class Pipeline:
 
 
 def is_routine(command: FleetCommand) -> bool:
-    """Whether the command follows from a run that changes nothing, so that it may wait for others."""
-    return isinstance(command, _ROUTINE) or (isinstance(command, Announce) and command.kind == "run")
+    """Whether the command follows from a scheduled run that changes nothing, so that it may wait for others."""
+    if isinstance(command, Announce):
+        return isinstance(command.payload, Run) and command.payload.cause == SCHEDULED
+    return isinstance(command, _ROUTINE)
 
 
 def outgoing(commands: list[FleetCommand]) -> list[OutgoingCommand]:

@@ -59,7 +59,14 @@ async def running(pipeline, outlet):
 
 def run(seq: int, node="n1") -> Run:
     return Run(
-        id=f"{node}-{seq}", node=node, check="gemm", verdict=Verdict.PASS, started_at=1000.0, duration_s=1.0, seq=seq
+        id=f"{node}-{seq}",
+        node=node,
+        check="gemm",
+        verdict=Verdict.PASS,
+        started_at=1000.0,
+        duration_s=1.0,
+        seq=seq,
+        cause="schedule",
     )
 
 
@@ -326,9 +333,10 @@ async def test_runs_that_change_nothing_are_committed_together():
 
 @pytest.mark.looptime
 async def test_anything_else_is_committed_at_once_with_all_that_waits():
-    """An order, a story and an alarm do not wait, and neither do many runs."""
+    """An order, a story, an alarm and a run that somebody waits for do not wait, and neither do many runs."""
     told = AppendStory(StoryEntry(id="e", node="n1", at=1.0, kind="found", text="", cause=None))
-    for urgent in (order("g"), ALARM, told):
+    requested = Announce("run", run(2).model_copy(update={"cause": "7-1"}))
+    for urgent in (order("g"), ALARM, told, requested):
         assert await commits_of((0.0, store_and_ack(1)), (0.01, [urgent])) == [(0.01, 4)]
     many = [command for seq in range(1, PRESSING) for command in store_and_ack(seq)]
     assert await commits_of((0.0, many)) == [(0.0, len(many))]
