@@ -23,7 +23,15 @@ from muster.model import Run
 from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import Announce, LogNotBegun, PublishReferences, SendAck, SendCommand, Ticked
+from muster_coordinator.model.events import (
+    Announce,
+    LogNotBegun,
+    PublishReferences,
+    SendAck,
+    SendCommand,
+    Ticked,
+)
+from muster_coordinator.model.load import LogLoad
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.quarantine.policy import Policy
@@ -233,14 +241,12 @@ class Shell:
                     self.health.note(payload)
             case DispatchTransition():
                 self.dispatcher.act(command)
-            case LogResumedByHand(node=node, actor=actor, text=text):
-                log.warning("resumed_by_hand", node=node, actor=actor, text=text)
             case SendAlarm(alarm=alarm):
                 self.alarms.send(alarm)
             case ResendAlarm(alarm=alarm, taken_by=taken_by):
                 self.alarms.enqueue(alarm, taken_by)
-            case LogNotBegun(origin, reason):
-                log.warning("sweep_not_begun", origin=origin, reason=reason)
+            case LogLoad() | LogNotBegun() | LogResumedByHand():
+                _write_log(command)
 
     async def _lead(self, leading: Sequence[asyncio.Task[None]]) -> None:
         """Runs the link until a newer coordinator leads the fleet, then ends the parts that only the leader may run.
@@ -254,6 +260,18 @@ class Shell:
         while True:
             self.pipeline.offer(Ticked())
             await asyncio.sleep(TICK_S)
+
+
+def _write_log(command: LogLoad | LogNotBegun | LogResumedByHand) -> None:
+    match command:
+        case LogResumedByHand(node=node, actor=actor, text=text):
+            log.warning("resumed_by_hand", node=node, actor=actor, text=text)
+        case LogNotBegun(origin, reason):
+            log.warning("sweep_not_begun", origin=origin, reason=reason)
+        case LogLoad(load) if load.is_overloaded:
+            log.warning("coordinator_overloaded", lag_s=round(load.lag_s, 1), advice=load.advice)
+        case LogLoad():
+            log.info("coordinator_keeps_up")
 
 
 async def _ended_before(stop: asyncio.Event, beginning: Coroutine[None, None, None]) -> bool:

@@ -25,6 +25,7 @@ from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, FleetEvent, FleetRequest
+from muster_coordinator.model.load import CoordinatorLoad, LoadSeen, LogLoad
 from muster_coordinator.model.nodes import FleetView, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -81,6 +82,7 @@ class Fleet:
         self._states = DecidedStates(self._registry)
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
+        self.load = CoordinatorLoad()
         self._inventories = InventoryIntake(self._registry, self._quotas, self._orders)
         self._liveness = Liveness(
             self._registry,
@@ -220,7 +222,7 @@ class Fleet:
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""
-        return fleet_view(self.name, self._registry, now)
+        return fleet_view(self.name, self._registry, self.load, now)
 
     def tally(self, now: float) -> Tally:
         """The numbers of its nodes."""
@@ -265,8 +267,7 @@ class Fleet:
             case events.ReportSeen(message):
                 return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
             case events.ReportRepeated(node):
-                heard = self._liveness.hear(node, self._orders.new_id(), now)
-                return [*heard, *self._reports.repeat(event, now)]
+                return [*self._liveness.hear(node, self._orders.new_id(), now), *self._reports.repeat(event, now)]
 
     def _awaits(self, node: str, run: str) -> bool:
         """Whether the run is the test that the quarantine has requested from the node."""
@@ -278,7 +279,7 @@ class Fleet:
         return record is not None and has_left_in_service(record)
 
     def _learn(self, event: events.LearnedEvent, now: float) -> list[FleetCommand]:
-        """Takes an event about a node other than a run, or a change of the connection to the broker."""
+        """Takes an event about a node other than a run, about the connection to the broker, or about our own load."""
         match event:
             case events.InventorySeen():
                 return self._liveness.take_inventory(event, now)
@@ -286,6 +287,8 @@ class Fleet:
                 return self._registry.label(event, now)
             case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
+            case LoadSeen(load):
+                return self._take_load(load, now)
             case events.LinkLost() | events.LinkCaughtUp():
                 self._liveness.take_link(event, now)
                 return []
@@ -293,9 +296,15 @@ class Fleet:
                 self._liveness.take_link(event, now)
                 return self._decide(quarantine.EvidenceOutdated(), now)
 
+    def _take_load(self, load: CoordinatorLoad, now: float) -> list[FleetCommand]:
+        """Takes how much the coordinator can take of what the agents send."""
+        was_overloaded, self.load = self.load.is_overloaded, load
+        self._reports.lag_s = load.lag_s
+        self._liveness.take_lag(load.lag_s, now)
+        return [] if load.is_overloaded == was_overloaded else [LogLoad(load)]
+
     def _tick(self, event: events.Ticked, now: float) -> list[FleetCommand]:
-        commands = self._liveness.lose_silent(now)
-        commands += self._registry.clear_misconduct(self._orders.new_id(), now)
+        commands = [*self._liveness.lose_silent(now), *self._registry.clear_misconduct(self._orders.new_id(), now)]
         commands += self._sweeps.tick(event, now)
         return [*commands, *self._decide(quarantine.TimePassed(), now)]
 

@@ -18,12 +18,14 @@ def run(node: str, seq: int, summary: str = "") -> Run:
     )
 
 
-@given(node=names, id=names, stream=names, after=st.integers(0, (1 << 53) - 3))
-def test_it_is_what_the_report_says(node: str, id: str, stream: str, after: int) -> None:
+@given(node=names, id=names, stream=names, after=st.integers(0, (1 << 53) - 3), urgent=st.booleans())
+def test_it_is_what_the_report_says(node: str, id: str, stream: str, after: int, urgent: bool) -> None:
     """However long the names before it are."""
     runs = (run(node, after + 2),)
-    report = Report(id=id, sent_at=1.0, node=node, stream=stream, after=after, through=after + 2, runs=runs)
-    assert report_head(encode(report)) == ReportHead(stream, after + 2)
+    report = Report(
+        id=id, sent_at=1.0, node=node, stream=stream, after=after, through=after + 2, urgent=urgent, runs=runs
+    )
+    assert report_head(encode(report)) == ReportHead(stream, after + 2, urgent)
 
 
 def test_an_older_agent_sends_none() -> None:

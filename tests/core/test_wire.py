@@ -351,9 +351,10 @@ def test_a_report_of_runs_that_are_json_already_is_the_same(report):
         stream=report.stream,
         after=report.after,
         through=report.runs[-1].seq,
+        urgent=report.urgent,
         runs=runs,
     )
     through = report.runs[-1].seq
     decoded = codec.decode(payload, codec.REPORT)
     assert decoded == report.model_copy(update={"id": decoded.id, "through": through})
-    assert report_head(payload) == (report.stream, through)
+    assert report_head(payload) == (report.stream, through, report.urgent)

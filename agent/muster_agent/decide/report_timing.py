@@ -6,6 +6,8 @@ small fleet that is no time at all. Any other run releases itself and all that w
 asked for, one with another verdict or other findings than before, and the first runs of a check. A failure is cleared
 by two passes in a row, so it takes `STEADY_RUNS` equal runs until the next one may wait.
 
+A failure is urgent until it has come `STEADY_RUNS` times: an overloaded coordinator takes it before other runs.
+
 Example: `hold_s` is 45. nvml passes at 0, 15, 30, 45 and 60 s. The agent sends the first three without a wait, and
 would send those of 45 and 60 s together at 90 s. At 75 s nvml fails: the agent sends all three.
 
@@ -34,10 +36,14 @@ class _Steady:
 
 
 class ReportTiming:
-    """The runs of the outbox that may be sent: those with numbers up to `released_through`."""
+    """The runs of the outbox that may be sent: those with numbers up to `released_through`.
+
+    `urgent_through` is the number of the last run that is urgent.
+    """
 
     def __init__(self, last: int) -> None:
         self.released_through = last
+        self.urgent_through = 0
         self.hold_s = 0.0
         self._waits_through = last
         self._due = math.inf
@@ -46,7 +52,11 @@ class ReportTiming:
     def appended(self, run: Run, now: float) -> None:
         """Notes a new run, which has its number."""
         self._waits_through = run.seq
-        if self._may_wait(run) and self.hold_s > 0:
+        runs = self._equal_runs(run)
+        if run.verdict is Verdict.FAIL and runs <= STEADY_RUNS:
+            self.urgent_through = run.seq
+        may_wait = run.cause == SCHEDULED and run.verdict in _QUIET and runs > STEADY_RUNS
+        if may_wait and self.hold_s > 0:
             self._due = min(self._due, now + self.hold_s)
         else:
             self.release()
@@ -64,10 +74,11 @@ class ReportTiming:
         """When the runs that wait are to be released; infinity if none waits."""
         return self._due
 
-    def _may_wait(self, run: Run) -> bool:
+    def _equal_runs(self, run: Run) -> int:
+        """How many runs in a row had the result of this one, which is among them."""
         result = run.verdict, tuple((finding.code, finding.device) for finding in run.findings)
         steady = self._checks.get(run.check)
         if steady is None or steady.result != result:
             steady = self._checks[run.check] = _Steady(result)
         steady.runs += 1
-        return run.cause == SCHEDULED and run.verdict in _QUIET and steady.runs > STEADY_RUNS
+        return steady.runs

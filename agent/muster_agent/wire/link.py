@@ -114,6 +114,8 @@ class AgentLink:
     def appended(self, run: Run) -> None:
         """Notes that the outbox has a new run, which has its number."""
         self._timing.appended(run, time.monotonic())
+        if self._timing.urgent_through == run.seq:
+            self._delivery.start_again(time.monotonic())  # an overloaded coordinator may have dropped what was sent
         self._wake.set()
 
     def close(self) -> None:
@@ -246,6 +248,7 @@ class AgentLink:
             stream=self._outbox.stream,
             after=self._outbox.before(runs[0].seq),
             through=runs[-1].seq,
+            urgent=runs[0].seq <= self._timing.urgent_through,
             runs=[run.body for run in runs],
         )
         return runs[-1].seq, payload

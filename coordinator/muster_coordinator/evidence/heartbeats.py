@@ -8,7 +8,9 @@ tick looks only at these.
 | silence | when nothing was heard from it for three heartbeats |
 | its last will | WILL_BELIEVED_AFTER_S later, unless it is heard, or we lose our own connection to the broker |
 | nothing: we cannot hear (no connection to the broker, or a start) | never |
+| nothing: we are overloaded, and what we hear is over LATE_S old | never |
 | silence since we hear again | RECONNECTED_WITHIN_S and three heartbeats after that |
+| silence since we were overloaded | three heartbeats after that |
 
 A last will says only that the broker lost the connection of a node. A broker that stops says it of every node, and then
 drops us too. Only the will of a node that was heard since we hear again counts: another one may be about the connection
@@ -37,6 +39,12 @@ take 4 s. An agent that has lost only its connection has tried three times by th
 """
 
 
+LATE_S = 5.0
+"""A message this old is late. The wills and heartbeats that follow it may be any time away, and the broker drops
+messages that do not fit into its queue.
+"""
+
+
 class Will(NamedTuple):
     """The last will of a node that was not heard since: when it came, and the id of the message."""
 
@@ -54,6 +62,7 @@ class Heartbeats:
         self._wills: dict[str, Will] = {}  # the oldest first
         self._is_deaf = False
         self._hears_since = -math.inf
+        self._was_late_at = -math.inf
 
     def note(self, node: str, now: float) -> None:
         """Notes that the node was heard at `now`."""
@@ -63,7 +72,8 @@ class Heartbeats:
 
     def note_will(self, node: str, cause: str, now: float) -> bool:
         """Notes the last will of a node. Returns whether it will be believed if nothing else is heard."""
-        if self._is_deaf or self._heard.get(node, -math.inf) < self._hears_since:
+        hears_since = max(self._hears_since, self._was_late_at)
+        if self._is_deaf or self._heard.get(node, -math.inf) < hears_since:
             return False
         self._wills.setdefault(node, Will(node, now, cause))
         return True
@@ -76,6 +86,12 @@ class Heartbeats:
     def hear_again(self, now: float) -> None:
         """Notes that from `now` on messages arrive as nodes send them."""
         self._is_deaf, self._hears_since = False, now
+
+    def note_lag(self, lag_s: float, now: float) -> None:
+        """Notes how old the messages are that arrive now."""
+        if lag_s >= LATE_S:
+            self._was_late_at = now
+            self._wills.clear()
 
     def give_up(self, node: str) -> None:
         """Removes a node that is lost."""
@@ -107,5 +123,5 @@ class Heartbeats:
         heard = self._heard.get(node)
         if heard is None:
             return True
-        silent_since = max(heard, self._hears_since + RECONNECTED_WITHIN_S)
+        silent_since = max(heard, self._hears_since + RECONNECTED_WITHIN_S, self._was_late_at)
         return not self._is_deaf and now - silent_since > self._lost_after_s

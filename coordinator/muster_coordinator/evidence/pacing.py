@@ -3,11 +3,14 @@
 The idea: the coordinator wants about the same number of reports a second from a fleet of any size. In a small fleet
 each run comes at once; in a large one the agents gather. Example: 2,000 nodes wait 10 s, 10,000 wait 45 s. With the
 cadences as shipped a node makes a run every six seconds, so seven of them travel together.
+
+If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 2.5 s; messages wait 2 s for the
+coordinator, so the nodes wait 22.5 s.
 """
 
 REPORTS_PER_S = 200.0
 """Each report costs the coordinator about 0.3 ms besides its runs, for the message and its acknowledgement: 6 % of a
-core for so many."""
+core for 200 a second."""
 
 LEAST_HOLD_S = 1.0
 """Waiting for less than this saves next to nothing."""
@@ -16,7 +19,11 @@ LONGEST_HOLD_S = 45.0
 """A run that arrives a minute after its end counts as late (`node.LATE_S`): other runs may wait behind it."""
 
 
-def hold_s(nodes: int) -> float:
-    """How long such runs may wait, in a fleet of so many nodes."""
-    wanted = nodes / REPORTS_PER_S
+LAG_COUNTS = 10.0
+"""Agents wait this much longer than messages wait for the coordinator: a lag of 4.5 s makes them wait for 45 s."""
+
+
+def hold_s(nodes: int, lag_s: float = 0.0) -> float:
+    """How long such runs may wait in a fleet of `nodes`, if messages wait `lag_s` seconds for the coordinator."""
+    wanted = nodes / REPORTS_PER_S + LAG_COUNTS * lag_s
     return 0.0 if wanted < LEAST_HOLD_S else min(wanted, LONGEST_HOLD_S)

@@ -57,7 +57,7 @@ class ReportIntake:
     """Takes reports. Knows the streams of all nodes, and the runs that the coordinator has requested.
 
     A run that is taken is evidence about its node. `awaits(node, run)` says whether the quarantine waits for that run
-    as a test.
+    as a test. `lag_s` is how long reports wait for the coordinator at present.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class ReportIntake:
         self._counts = counts
         self._quotas = quotas
         self._run_ids = RunIds()
+        self.lag_s = 0.0
 
     def note_ordered(self, run: str, node: str) -> None:
         """Notes that the coordinator has requested a run from a node."""
@@ -125,7 +126,7 @@ class ReportIntake:
             stream=stream,
             stored_through=through,
             gap=gap,
-            hold_s=hold_s(len(self._registry.nodes)),
+            hold_s=hold_s(len(self._registry.nodes), self.lag_s),
         )
         return SendAck(node, ack)
 

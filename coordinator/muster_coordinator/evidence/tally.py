@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from muster.model import Health, ServiceState
 from muster_coordinator.evidence.health import present_health
 from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.model.load import CoordinatorLoad
 from muster_coordinator.model.nodes import FleetView
 
 
@@ -38,7 +39,7 @@ def tally(registry: NodeRegistry, now: float) -> Tally:
     )
 
 
-def fleet_view(name: str, registry: NodeRegistry, now: float) -> FleetView:
+def fleet_view(name: str, registry: NodeRegistry, load: CoordinatorLoad, now: float) -> FleetView:
     """The fleet `name` as a whole."""
     counted = tally(registry, now)
     return FleetView(
@@ -48,4 +49,5 @@ def fleet_view(name: str, registry: NodeRegistry, now: float) -> FleetView:
         service=counted.service,
         lost=counted.lost,
         findings=registry.baselines.findings(),
+        load=load,
     )

@@ -22,6 +22,7 @@ from muster.wire.messages import (
 )
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
+from muster_coordinator.model.load import LoadSeen, LogLoad
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
@@ -174,9 +175,11 @@ FleetObservation = (
     PresenceSeen | InventorySeen | ReportSeen | ReportRepeated | GroupReplySeen | AgentMisbehaved | LabelsSeen
 )
 
-LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent
+LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent | LoadSeen
 
-FleetEvent = FleetObservation | FleetRequest | Ticked | LinkEvent | RetentionEnded | quarantine.QuarantineEvent
+FleetEvent = (
+    FleetObservation | FleetRequest | Ticked | LinkEvent | LoadSeen | RetentionEnded | quarantine.QuarantineEvent
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +331,7 @@ FleetCommand = (
     | SendCommand
     | PublishReferences
     | Announce
+    | LogLoad
     | LogNotBegun
     | quarantine.SaveRecord
     | quarantine.SaveFleetState

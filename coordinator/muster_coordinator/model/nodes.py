@@ -21,6 +21,7 @@ from muster.model import (
 )
 from muster.wire.messages import PluginInfo
 from muster_coordinator.model.baselines import FleetFinding
+from muster_coordinator.model.load import CoordinatorLoad
 
 
 class NodeFinding(Finding):
@@ -130,7 +131,7 @@ class StoryEntry(Data):
 class FleetView(Data):
     """The fleet as a whole: number of nodes, by health and by service state, and findings about many nodes.
 
-    Nodes that have left the fleet are not among the `lost` ones.
+    Nodes that have left the fleet are not among the `lost` ones. `load` is that of the coordinator.
     """
 
     name: Name
@@ -139,6 +140,7 @@ class FleetView(Data):
     service: dict[ServiceState, int]
     lost: tuple[str, ...]
     findings: tuple[FleetFinding, ...]
+    load: CoordinatorLoad = CoordinatorLoad()
 
 
 class Misconduct(StrEnum):

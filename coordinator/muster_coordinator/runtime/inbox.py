@@ -2,6 +2,11 @@
 
 The inbox drops messages beyond the allowance before any other work is done on them. A dropped message costs about 20
 µs, a decoded message ten times as much, and a message that changes the fleet a hundred times as much.
+
+It also defers reports that the coordinator cannot take in time: it drops those that are not urgent while the messages
+that are decoded now have waited for LATE_S. Their agents send them again, after 5, 10, 20, 40 and then 60 s. So the
+coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left at the
+broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
 """
 
 import asyncio
@@ -12,16 +17,21 @@ from typing import Any
 import aiomqtt
 from paho.mqtt.client import MQTTMessage
 
+from muster.wire.report_head import is_urgent
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.bursts import read_in_bursts
 from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox
+from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
 from muster_coordinator.runtime.rate_limits import Allowances
+
+LATE_S = 1.0
+"""While messages wait for this long, the inbox takes only urgent reports. Agents send a report again after 5 s."""
 
 MOST = 5_000
 """While this many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
 
-CHUNK = 200
+CHUNK = 50
 """Maximum number of messages that are decoded before other tasks of this process get their turn."""
 
 _KINDS = {str(topic): topic for topic in FROM_NODE}
@@ -31,17 +41,18 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
     """The messages of one connection. `get` returns lists, because aiomqtt starts a task for each `get`.
 
     `dropped` counts the messages beyond the allowance, by node and kind. `flooded` is set when `mutes` has muted a
-    node.
+    node. `meter` counts the reports that are taken and those that are deferred.
     """
 
     _queue: FairInbox[aiomqtt.Message]
 
-    def __init__(self, client: aiomqtt.Client, allowances: Allowances, mutes: MuteList) -> None:
+    def __init__(self, client: aiomqtt.Client, allowances: Allowances, mutes: MuteList, meter: LoadMeter) -> None:
         super().__init__()
         self.flooded = asyncio.Event()
         self.dropped: Counter[tuple[str, NodeTopic]] = Counter()
         self._allowances = allowances
         self._mutes = mutes
+        self._meter = meter
         client._queue = self  # type: ignore[assignment]  # replaces the queue of aiomqtt
         client._client.on_message = self._receive
         read_in_bursts(client, self.has_enough)
@@ -49,6 +60,11 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
     def has_enough(self) -> bool:
         """Whether the coordinator should read nothing more until some messages are taken."""
         return self.qsize() >= MOST or self._queue.bytes >= MOST_BYTES
+
+    @property
+    def is_late(self) -> bool:
+        """Whether messages wait too long. The few that have come while another task had its turn are no sign of it."""
+        return self.qsize() >= CHUNK and self._queue.waited_s >= LATE_S
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
         """Queues a message, or drops it if its node has sent too much. The codec refuses messages that have no node."""
@@ -60,7 +76,11 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         topic = _KINDS.get(kind)
         if topic is not None and not self._allowances.admit(node, topic, size, now):
             self._drop(node, topic, size, now)
-        elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size):
+            return
+        urgent = topic is NodeTopic.REPORT and is_urgent(message.payload)
+        if topic is NodeTopic.REPORT and not urgent and self.is_late:
+            self._meter.note_deferred()
+        elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size, now, urgent=urgent):
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
             self._drop(node, topic, size, now)
@@ -74,4 +94,6 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self._queue = FairInbox()
 
     def _get(self) -> list[aiomqtt.Message]:
-        return self._queue.take(CHUNK)
+        taken = self._queue.take(CHUNK, time.monotonic())
+        self._meter.note_waited(self._queue.waited_s)
+        return taken

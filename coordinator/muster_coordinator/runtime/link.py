@@ -34,11 +34,14 @@ from muster_coordinator.model.events import (
     LinkRestored,
     PublishReferences,
     ReportRepeated,
+    ReportSeen,
     SendAck,
     SendCommand,
 )
+from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.inbox import Inbox
+from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
 from muster_coordinator.runtime.outgoing import (
     ANSWERED_WITHIN_S,
@@ -90,8 +93,8 @@ class CoordinatorLink:
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
     the names of the nodes, `is_known` whether all runs of a node's report were taken already. `received` counts
-    messages, `refused` counts dropped ones by kind. `connected` says whether the link receives the messages of all
-    nodes that are not `muted`.
+    messages, `refused` counts dropped ones by kind, `meter` measures the load. `connected` says whether the link
+    receives the messages of all nodes that are not `muted`.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class CoordinatorLink:
         self.muted: frozenset[str] = frozenset()
         self.received = 0
         self.refused: Counter[str] = Counter()
+        self.meter = LoadMeter()
         connection_options(settings.broker, broker_url)  # raises SettingsError at the start rather than in `run`
         self._settings = settings.broker
         self._topics = Topics(settings.fleet)
@@ -148,7 +152,7 @@ class CoordinatorLink:
         while True:
             try:
                 client = self._client()
-                inbox = Inbox(client, self._allowances, self._mutes)
+                inbox = Inbox(client, self._allowances, self._mutes, self.meter)
                 async with client:
                     attempt = 0
                     await self._serve(client, inbox)
@@ -164,7 +168,7 @@ class CoordinatorLink:
             attempt += 1
 
     def _client(self) -> aiomqtt.Client:
-        will = aiomqtt.Will(self._topics.coordinator, self._presence(online=False), qos=1, retain=True)
+        will = aiomqtt.Will(self._topics.coordinator, encode(self._presence(online=False)), qos=1, retain=True)
         return aiomqtt.Client(
             **connection_options(self._settings, self._broker_url),
             identifier=f"muster-coordinator-{new_id()[:8]}",
@@ -174,6 +178,7 @@ class CoordinatorLink:
 
     async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
         client.pending_calls_threshold = SENDS_AT_ONCE  # aiomqtt warns above this number
+        self.meter.note_connected()
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
@@ -190,7 +195,7 @@ class CoordinatorLink:
             self.connected, self._outbox = False, None
             if self._newer_epoch is None:
                 with suppress(aiomqtt.MqttError):
-                    offline = self._presence(online=False)
+                    offline = encode(self._presence(online=False))
                     await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
@@ -209,7 +214,9 @@ class CoordinatorLink:
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
-                beat = OutgoingMessage(self._topics.coordinator, self._presence(online=True), retain=True)
+                presence = self._presence(online=True)
+                self.meter.note_heartbeat(presence.id, time.monotonic())
+                beat = OutgoingMessage(self._topics.coordinator, encode(presence), retain=True)
                 await publish_message(client, beat)
             inbox.flooded.clear()
             with suppress(TimeoutError):
@@ -251,7 +258,7 @@ class CoordinatorLink:
         await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
-        """Delivers every LOOK_S the misconduct of nodes, one event per node and kind, and once that it has caught up.
+        """Delivers the load and the misconduct of nodes, one event per node and kind, and once that it has caught up.
 
         `_listen` must not wait for the receiver: agents wait for our heartbeat.
         """
@@ -266,19 +273,22 @@ class CoordinatorLink:
                 self._note_misconduct(node, Misconduct.FLOODING, topic)
             inbox.dropped.clear()
             wrongs, self._misconduct = self._misconduct, {}
-            await self._deliver([AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()])
+            load = LoadSeen(self.meter.measure(time.monotonic(), time.time()))
+            misconduct = [AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()]
+            await self._deliver([load, *misconduct])
 
     async def _receive(self, client: aiomqtt.Client) -> None:
         batch: list[aiomqtt.Message]
         async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
             if events := [event for event in map(self._event, batch) if event is not None]:
+                self.meter.note_taken(sum(isinstance(event, ReportSeen) for event in events))
                 await self._deliver(events)
             await asyncio.sleep(0)
 
     def _event(self, message: aiomqtt.Message) -> FleetEvent | None:
         try:
             if message.topic.value == self._topics.coordinator:
-                self._note_coordinator(message.payload)
+                self._note_coordinator(message.payload, kept=message.retain)
                 return None
             return self._from_node(message)
         except RemoteError as error:
@@ -303,8 +313,8 @@ class CoordinatorLink:
                 log.exception("message_failed", topic=topic, node=node, left_out=left_out)
             return None
 
-    def _note_coordinator(self, payload: bytes) -> None:
-        """Reads the presence of a coordinator. Raises _Superseded if it is newer than ours.
+    def _note_coordinator(self, payload: bytes, *, kept: bool) -> None:
+        """Reads the presence of a coordinator, perhaps our own. Raises _Superseded if it is newer than ours.
 
         The URL decides between two coordinators that started in the same second, so that only one of them goes on.
         """
@@ -314,6 +324,8 @@ class CoordinatorLink:
         if (presence.epoch, presence.url) > (self._epoch, self._api_url):
             self._newer_epoch = presence.epoch
             raise _Superseded
+        if not kept:
+            self.meter.note_echo(presence.id, time.monotonic())
 
     def _refuse(self, error: RemoteError, topic: str) -> None:
         self.refused[error.kind] += 1
@@ -327,8 +339,8 @@ class CoordinatorLink:
     def _note_misconduct(self, node: str, kind: Misconduct, detail: str) -> None:
         self._misconduct.setdefault((node, kind), detail)
 
-    def _presence(self, *, online: bool) -> bytes:
-        return encode(CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url))
+    def _presence(self, *, online: bool) -> CoordinatorPresence:
+        return CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url)
 
 
 def _in_chunks(patterns: list[str]) -> list[list[str]]:

@@ -70,6 +70,11 @@ class CoordinatorMetrics(Collector):
             "muster_broker_connected", "1 while the coordinator is connected to the broker", self._link.connected
         )
         yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
+        load = self._pipeline.fleet.load
+        yield _gauge("muster_overloaded", "1 while agents send more than the coordinator can take", load.is_overloaded)
+        yield _gauge("muster_lag_seconds", "How long messages of agents wait for the coordinator", load.lag_s)
+        what = "Reports for which there was no time; their agents send them again later"
+        yield _counter("muster_reports_deferred", what, self._link.meter.deferred)
         yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield _counter("muster_messages", "Messages from nodes", self._link.received)
         yield _counter(

@@ -34,6 +34,7 @@ from muster_coordinator.model.events import (
     SendCommand,
     StoreRuns,
 )
+from muster_coordinator.model.load import LogLoad
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.store.store import Store
@@ -65,6 +66,7 @@ OutgoingCommand = (
     | SendCommand
     | PublishReferences
     | Announce
+    | LogLoad
     | LogNotBegun
     | LogResumedByHand
     | DispatchTransition

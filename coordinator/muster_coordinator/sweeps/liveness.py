@@ -76,6 +76,10 @@ class Liveness:
             case LinkCaughtUp():
                 self._registry.heartbeats.hear_again(now)
 
+    def take_lag(self, lag_s: float, now: float) -> None:
+        """Takes how long messages of nodes wait for the coordinator."""
+        self._registry.heartbeats.note_lag(lag_s, now)
+
     def take_inventory(self, event: InventorySeen, now: float) -> list[FleetCommand]:
         """Takes an inventory, which is no sign of life if the broker had retained it."""
         message = event.message

@@ -42,10 +42,12 @@ def encode(message: BaseModel) -> bytes:
     return message.model_dump_json(by_alias=True).encode()
 
 
-def encode_report(*, sent_at: float, node: str, stream: str, after: int, through: int, runs: Iterable[str]) -> bytes:
+def encode_report(
+    *, sent_at: float, node: str, stream: str, after: int, through: int, urgent: bool, runs: Iterable[str]
+) -> bytes:
     """A `Report` as compact JSON, of runs that are JSON already. It is the same as encoding the report itself."""
     first = {"schema": SCHEMA, "id": messages.new_id(), "sent_at": format_instant(sent_at), "node": node}
-    head = pydantic_core.to_json(first | {"stream": stream, "after": after, "through": through})
+    head = pydantic_core.to_json(first | {"stream": stream, "after": after, "through": through, "urgent": urgent})
     return b'%b,"runs":[%b]}' % (head[:-1], ",".join(runs).encode())
 
 

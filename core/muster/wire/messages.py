@@ -115,12 +115,14 @@ class Report(NodeMessage):
     `stream` names the outbox that numbers them; a new outbox is a new stream and starts at 1 again. `after` is the
     number of the last run before this report that the node still keeps, or 0. It tells the coordinator whether missing
     numbers are a gap (a report was lost) or were dropped by the node. `through` is the number of the last run, so that
-    the coordinator need not decode a report that it has already; agents before 0.2 send none.
+    the coordinator need not decode a report that it has already; agents before 0.2 send none. An `urgent` report has a
+    new failure, or comes before one that has. An overloaded coordinator takes it before others.
     """
 
     stream: Name
     after: Sequence
     through: Sequence | None = None
+    urgent: bool = False
     runs: tuple[Run, ...] = Field(min_length=1, max_length=MOST_RUNS)
 
     @model_validator(mode="after")

@@ -95,3 +95,19 @@ def test_a_warning_that_stays_does_not_wait() -> None:
         last = run(Verdict.WARN, "nvml.hot")
         timing.appended(last, 10.0)
     assert timing.released_through == last.seq
+
+
+def test_a_new_failure_is_urgent_until_it_has_come_often_enough() -> None:
+    """An overloaded coordinator takes it first; a failure that stands for long is no news."""
+    timing = steady()
+    assert timing.urgent_through == 0
+    for _ in range(STEADY_RUNS):
+        failed = run(Verdict.FAIL, "nvml.xid")
+        timing.appended(failed, 0.0)
+        assert timing.urgent_through == failed.seq
+    timing.appended(run(Verdict.FAIL, "nvml.xid"), 0.0)
+    timing.appended(run(Verdict.PASS), 0.0)
+    assert timing.urgent_through == failed.seq
+    another = run(Verdict.FAIL, "nvml.ecc")
+    timing.appended(another, 0.0)
+    assert timing.urgent_through == another.seq

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster_coordinator.evidence.heartbeats import Heartbeats
+from muster_coordinator.evidence.heartbeats import LATE_S, Heartbeats
 
 
 @pytest.fixture
@@ -36,3 +36,27 @@ def test_who_is_given_up_is_lost_and_waited_for_no_more(heartbeats: Heartbeats) 
     assert heartbeats.is_lost("c", 1.0)
     heartbeats.note("a", 100.0)
     assert not heartbeats.is_lost("a", 101.0)
+
+
+def test_nobody_is_lost_while_messages_are_late(heartbeats: Heartbeats) -> None:
+    """Heartbeats wait with everything else, or the broker has dropped them. Afterwards each node has its time."""
+    for now in range(10, 100, 10):
+        heartbeats.note_lag(LATE_S, float(now))
+    assert heartbeats.overdue(120.0) == []
+    assert heartbeats.overdue(120.1) == ["a", "b"]
+
+
+def test_a_short_lag_says_nothing(heartbeats: Heartbeats) -> None:
+    """A node that is silent is lost."""
+    heartbeats.note_lag(LATE_S - 0.1, 30.0)
+    assert heartbeats.overdue(30.1) == ["a"]
+
+
+def test_a_will_is_not_believed_while_messages_are_late(heartbeats: Heartbeats) -> None:
+    """The node may be back, and its next message wait. Once it was heard since, its will counts again."""
+    assert heartbeats.note_will("a", "will", 10.0)
+    heartbeats.note_lag(LATE_S, 11.0)
+    assert heartbeats.take_believed(100.0) == []
+    assert not heartbeats.note_will("a", "will", 12.0)
+    heartbeats.note("a", 13.0)
+    assert heartbeats.note_will("a", "will", 14.0)

@@ -12,6 +12,14 @@ def test_examples() -> None:
     assert [hold_s(nodes) for nodes in (0, 16, 199, 2_000, 10_000, 100_000)] == [0.0, 0.0, 0.0, 10.0, 45.0, 45.0]
 
 
+@given(st.integers(0, 10_000), st.floats(0.0, 600.0))
+def test_agents_gather_for_longer_while_messages_wait(nodes: int, lag_s: float) -> None:
+    """As much longer as the coordinator is behind, up to the longest time."""
+    assert hold_s(500, 2.0) == 22.5
+    assert hold_s(1, 10.0) == LONGEST_HOLD_S
+    assert hold_s(nodes) <= hold_s(nodes, lag_s) <= LONGEST_HOLD_S
+
+
 @given(st.integers(0, 9_000))
 def test_the_reports_a_second_are_bounded(nodes: int) -> None:
     """Each node sends at most one report in that time."""

@@ -12,7 +12,7 @@ from paho.mqtt.enums import MQTTErrorCode
 from muster_coordinator.runtime.bursts import BURST, PAUSE_S, read_in_bursts
 
 SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
-MOST = 300
+MOST = BURST * 3 // 2
 
 
 class Paho:
