@@ -4,8 +4,12 @@ What a real agent measured, its inventory and its checks come from a file (see `
 repeats these runs at their cadence, from a share of the interval that depends on its name, as a real schedule does, and
 lets the noisy figures move. Simulated are the measurements, the processes and the disk: the outbox is in memory.
 
-Arguments: the URL of the broker, the file, and the first and last number of its nodes. Commands come as lines on
-standard input: `NODE CODE` makes a node report a fault at once, and prints when. It ends with its input.
+Arguments: the URL of the broker, the file, and the first and last number of its nodes. It ends with its standard input,
+on which commands come as lines:
+
+- `fail NODE CODE` makes a node report a fault at once, and prints when.
+- `speed FACTOR` makes all nodes run their checks so many times as often; 0 stops them. It prints how many runs there
+  were so far.
 """
 
 import asyncio
@@ -69,18 +73,26 @@ class SimulatedAgent:
         self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
         self._link = SimulatedLink(settings, self._outbox, metrics, _ignore, _ignore_references)
         self._link.announce(template.inventory_of(name))
+        self._due: dict[str, asyncio.TimerHandle] = {}
+        self.runs = 0
 
     async def run(self) -> None:
         """Runs its checks at their cadence and serves, for ever."""
-        for check, (run, interval_s) in self._template.checks.items():
-            asyncio.get_running_loop().call_later(
-                spread(self._name, check) * interval_s, self._measure, run, interval_s
-            )
+        self.set_speed(1.0)
         await self._link.run()
+
+    def set_speed(self, factor: float) -> None:
+        """Runs its checks so many times as often from now on; not at all at 0."""
+        for timer in self._due.values():
+            timer.cancel()
+        if factor:
+            for check, (_, interval_s) in self._template.checks.items():
+                self._schedule(check, spread(self._name, check) * interval_s / factor, factor)
 
     def report(self, run: Run) -> None:
         """Reports a run."""
         if (kept := self._outbox.append(run)) is not None:
+            self.runs += 1
             self._link.appended(kept)
 
     def fail(self, code: str) -> None:
@@ -91,8 +103,12 @@ class SimulatedAgent:
         )
         self.report(self._again(run).model_copy(update={"findings": (fault,), "verdict": Verdict.FAIL}))
 
-    def _measure(self, run: Run, interval_s: float) -> None:
-        asyncio.get_running_loop().call_later(interval_s, self._measure, run, interval_s)
+    def _schedule(self, check: str, in_s: float, factor: float) -> None:
+        self._due[check] = asyncio.get_running_loop().call_later(in_s, self._measure, check, factor)
+
+    def _measure(self, check: str, factor: float) -> None:
+        run, interval_s = self._template.checks[check]
+        self._schedule(check, interval_s / factor, factor)
         self.report(self._again(run))
 
     def _again(self, run: Run) -> Run:
@@ -132,9 +148,16 @@ async def _obey(agents: dict[str, SimulatedAgent]) -> None:
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := (await reader.readline()).decode():
-        node, code = line.split()
-        print(time.time(), flush=True)
-        agents[node].fail(code)
+        match line.split():
+            case "fail", node, code:
+                print(time.time(), flush=True)
+                agents[node].fail(code)
+            case "speed", factor:
+                for agent in agents.values():
+                    agent.set_speed(float(factor))
+                print(sum(agent.runs for agent in agents.values()), flush=True)
+            case _:
+                raise ValueError(f"unknown command: {line!r}")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -63,9 +63,11 @@ class Broker:
 
 
 class Coordinator:
-    """A coordinator with SQLite, or with the database at `store_url`."""
+    """A coordinator with SQLite, or with the database at `store_url`, and perhaps other settings."""
 
-    def __init__(self, directory: Path, broker: str, store_url: str | None) -> None:
+    def __init__(
+        self, directory: Path, broker: str, store_url: str | None, others: Mapping[str, object] | None = None
+    ) -> None:
         self.directory = directory
         self._address = free_address()
         self.url = f"http://{self._address}"
@@ -76,6 +78,7 @@ class Coordinator:
             "http": {"listen": self._address, "trust_loopback": True},
             "log": {"format": "json"},
             **({"store": {"url": store_url}} if store_url else {}),
+            **(others or {}),
         }
         self._environment = processes.environment(settings) | BYTE_CODE
         self.part: LocalProcess
@@ -151,11 +154,19 @@ class Crowd:
 
     async def fail(self, number: int, code: str) -> float:
         """Makes a node report a fault. Returns when it did."""
-        process = self.processes[number // self._size]
-        assert process.stdin
-        assert process.stdout
-        process.stdin.write(f"{node_name(number)} {code}\n".encode())
-        return float(await process.stdout.readline())
+        return await _command(self.processes[number // self._size], f"fail {node_name(number)} {code}")
+
+    async def set_speed(self, factor: float) -> float:
+        """Makes all nodes run their checks so many times as often. Returns how many runs they have made so far."""
+        return sum(await asyncio.gather(*(_command(process, f"speed {factor}") for process in self.processes)))
+
+
+async def _command(process: Process, line: str) -> float:
+    """The answer of a process to a command."""
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(f"{line}\n".encode())
+    return float(await process.stdout.readline())
 
 
 async def _end(process: Process) -> None:

@@ -8,6 +8,8 @@ has already, so sending twice does no harm and sending again is the answer to ev
   `ONE_REPORT`, and doubles with each acknowledgement of new runs up to `WINDOW`.
 - If no acknowledgement arrives for `PATIENCE_S`, the agent sends again, from the oldest run that it keeps, with a
   window of one report. It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
+- If a run is urgent, the agent sends everything again up to that run, as far as WINDOW allows: an overloaded
+  coordinator may have dropped what was sent, and takes a run only after those before it.
 - If the coordinator reports a gap, another coordinator takes over, or the connection is new, the agent does the same at
   once. Each of the reports after a gap says that there is one: within `PATIENCE_S` only the first counts.
 
@@ -64,6 +66,11 @@ class DeliveryWindow:
     def start_again(self, now: float) -> None:
         """Sends again from the oldest run, one report at first."""
         self.sent_through, self._due, self._window, self._began_at = 0, math.inf, ONE_REPORT, now
+
+    def hurry(self, now: float) -> None:
+        """Sends again from the oldest run, as much as may be sent at once."""
+        self.start_again(now)
+        self._window = WINDOW
 
     def next_due(self) -> float:
         """When to stop waiting for an acknowledgement; infinity if none is expected."""

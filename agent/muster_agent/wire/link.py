@@ -115,7 +115,7 @@ class AgentLink:
         """Notes that the outbox has a new run, which has its number."""
         self._timing.appended(run, time.monotonic())
         if self._timing.urgent_through == run.seq:
-            self._delivery.start_again(time.monotonic())  # an overloaded coordinator may have dropped what was sent
+            self._delivery.hurry(time.monotonic())
         self._wake.set()
 
     def close(self) -> None:

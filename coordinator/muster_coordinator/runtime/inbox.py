@@ -3,10 +3,10 @@
 The inbox drops messages beyond the allowance before any other work is done on them. A dropped message costs about 20
 µs, a decoded message ten times as much, and a message that changes the fleet a hundred times as much.
 
-It also defers reports that the coordinator cannot take in time: it drops those that are not urgent while the messages
-that are decoded now have waited for LATE_S. Their agents send them again, after 5, 10, 20, 40 and then 60 s. So the
-coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left at the
-broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
+It also defers reports that the coordinator cannot take in time: it drops those that are not urgent while more than
+LATE_S of work waits, by the speed of the last batches. Their agents send them again, after 5, 10, 20, 40 and then 60 s.
+So the coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left
+at the broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
 """
 
 import asyncio
@@ -25,8 +25,11 @@ from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
 from muster_coordinator.runtime.rate_limits import Allowances
 
-LATE_S = 1.0
-"""While messages wait for this long, the inbox takes only urgent reports. Agents send a report again after 5 s."""
+LATE_S = 0.5
+"""While this much work waits, the inbox takes only urgent reports. Agents send a report again after 5 s."""
+
+WEIGHT = 0.2
+"""The weight of the last batch in the speed."""
 
 MOST = 5_000
 """While this many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
@@ -53,6 +56,9 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self._allowances = allowances
         self._mutes = mutes
         self._meter = meter
+        self._s_per_byte = 0.0
+        self._batch_at: float | None = None  # when the last batch began, if more waited behind it
+        self._batch_bytes = 0
         client._queue = self  # type: ignore[assignment]  # replaces the queue of aiomqtt
         client._client.on_message = self._receive
         read_in_bursts(client, self.has_enough)
@@ -63,8 +69,8 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
 
     @property
     def is_late(self) -> bool:
-        """Whether messages wait too long. The few that have come while another task had its turn are no sign of it."""
-        return self.qsize() >= CHUNK and self._queue.waited_s >= LATE_S
+        """Whether too much work waits. A batch may always wait, so that there is work for the next turn."""
+        return self.qsize() >= CHUNK and self._queue.bytes * self._s_per_byte >= LATE_S
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
         """Queues a message, or drops it if its node has sent too much. The codec refuses messages that have no node."""
@@ -94,6 +100,10 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self._queue = FairInbox()
 
     def _get(self) -> list[aiomqtt.Message]:
-        taken = self._queue.take(CHUNK, time.monotonic())
+        now, waiting = time.monotonic(), self._queue.bytes
+        if self._batch_at is not None:
+            self._s_per_byte += WEIGHT * ((now - self._batch_at) / self._batch_bytes - self._s_per_byte)
+        taken = self._queue.take(CHUNK, now)
+        self._batch_at, self._batch_bytes = now if self._queue else None, max(1, waiting - self._queue.bytes)
         self._meter.note_waited(self._queue.waited_s)
         return taken

@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import json
 import time
+from typing import Any
 
 import aiomqtt
 import pytest
@@ -416,7 +417,7 @@ async def test_each_connection_says_when_it_begins_has_delivered_what_was_kept_a
     """Kept messages come before the link has caught up; the loss is told once, however long the broker is away."""
     async with client(mosquitto.url) as node:
         await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
-    events: list[FleetEvent] = []
+    events: list[Any] = []
 
     async def deliver(batch):
         events.extend(event for event in batch if not isinstance(event, LoadSeen))

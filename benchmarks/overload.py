@@ -1,0 +1,263 @@
+"""What a coordinator does for two minutes when agents send three times what it can take.
+
+Claims: throughout, it takes at least 80 % of the runs a second that it takes at best; a fault that is fatal by nature
+is cordoned within 2 s; its memory grows by less than 128 MiB; no node is lost; it says that it is overloaded; and two
+minutes after the end each run is stored exactly once.
+
+Method: simulated agents as in `fleet_scale`, with the real outbox, link and encoder, real Mosquitto and coordinator,
+which enforces on a stand-in of the Kubernetes API. The best rate is found first: the nodes run their checks twice as
+often, four times and so on, until the coordinator takes less than four fifths of it. Then they run them so often that
+three times the best rate is made. Every few seconds another node has a fault. After two minutes the nodes stop, and
+what they have kept must arrive. The coordinator shares its core with `--neighbours` busy loops, so that agents on the
+other cores can make more than it takes.
+
+Limits: simulated are the measurements and the Kubernetes API. The agents' outboxes are in memory.
+"""
+
+import argparse
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from benchmarks.figures import Figure, arguments, median_of, publish
+from benchmarks.fleet import mosquitto
+from benchmarks.fleet_scale import all_joined, stories_of_loss
+from benchmarks.kubernetes_standin.server import StandIn
+from benchmarks.quarantine_cluster import cluster, cordons, enforcing, node_of
+from benchmarks.quarantine_cluster import until as until_holds
+from benchmarks.scale_agents import node_name
+from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
+from benchmarks.scale_template import Template, record
+
+FAULT = "nvml.device_lost"
+TIMES = 3.0
+FULL = 0.8
+"""A coordinator that takes less than this share of what is made has reached its limit."""
+
+WINDOW_S = 10.0
+CORDONED_WITHIN_S = 30.0
+JOINED_WITHIN_S = 300.0
+BUSY = "while True: pass"
+
+
+class Sample(NamedTuple):
+    """A moment: the time, the runs taken so far, memory, lost nodes, and whether it says that it is overloaded."""
+
+    at: float
+    runs: float
+    mib: float
+    lost: float
+    overloaded: float
+
+
+def rates(samples: list[Sample]) -> list[float]:
+    """The runs taken in a second in each window of WINDOW_S."""
+    found = []
+    for first in samples:
+        last = next((later for later in samples if later.at - first.at >= WINDOW_S), None)
+        if last is not None:
+            found.append((last.runs - first.runs) / (last.at - first.at))
+    return found
+
+
+class Overload:
+    """One coordinator and its fleet."""
+
+    def __init__(self, options: argparse.Namespace, coordinator: Coordinator, crowd: Crowd, standin: StandIn) -> None:
+        self.options = options
+        self.coordinator = coordinator
+        self.crowd = crowd
+        self.standin = standin
+
+    async def best_rate(self, made_per_s: float) -> float:
+        """The runs that it takes a second at best, if the nodes make `made_per_s` at their usual cadence."""
+        best, factor = 0.0, 1.0
+        while True:
+            factor *= 2.0
+            await self.crowd.set_speed(factor)
+            await asyncio.sleep(self.options.ramp_s)
+            before, began = await self.coordinator.metric("muster_runs"), time.monotonic()
+            await asyncio.sleep(self.options.ramp_s)
+            taken = (await self.coordinator.metric("muster_runs") - before) / (time.monotonic() - began)
+            print(f"made {factor * made_per_s:.0f} runs/s, taken {taken:.0f}", flush=True)
+            best = max(best, taken)
+            if taken < FULL * factor * made_per_s:
+                return best
+
+    async def watch(self, samples: list[Sample]) -> None:
+        """Takes a sample every second."""
+        while True:
+            names = "muster_runs", "muster_nodes_lost", "muster_overloaded"
+            runs, lost, overloaded = await asyncio.gather(*map(self.coordinator.metric, names))
+            mib = self.coordinator.process.memory_info().rss / MIB
+            samples.append(Sample(time.monotonic(), runs, mib, lost, overloaded))
+            await asyncio.sleep(1.0)
+
+    async def cordoned_s(self, number: int) -> float:
+        """Seconds from a fatal fault on a node until the call that cordons it."""
+        before, node = len(self.standin.requests), node_name(number)
+        await self.crowd.fail(number, FAULT)
+        began = time.monotonic()
+        what = f"{node}, whose GPU is lost, is cordoned"
+        await until_holds(lambda: node in map(node_of, cordons(self.standin, before)), CORDONED_WITHIN_S, what)
+        return next(each.at for each in cordons(self.standin, before) if node_of(each) == node) - began
+
+
+async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
+    """The figures."""
+    template = await recorded(directory)
+    made_per_s = options.nodes * sum(1 / interval_s for _, interval_s in template.checks.values())
+    names = [node_name(number) for number in range(options.nodes)]
+    broker, crowd = Broker(directory), Crowd()
+    async with AsyncExitStack() as stack:
+        standin = await stack.enter_async_context(cluster(directory / "kubernetes", names))
+        await broker.start()
+        stack.push_async_callback(broker.stop)
+        coordinator = Coordinator(directory, broker.url, None, enforcing(standin))
+        await coordinator.start()
+        stack.push_async_callback(coordinator.stop)
+        stack.enter_context(neighbours(options.neighbours, coordinator, broker))
+        await stack.enter_async_context(crowd.running(options.nodes, 2, broker.url, directory / "template.json"))
+        pin((process.pid for process in crowd.processes), others())
+        await until(lambda: all_joined(coordinator, options.nodes), JOINED_WITHIN_S)
+        return await figures(Overload(options, coordinator, crowd, standin), made_per_s)
+
+
+async def recorded(directory: Path) -> Template:
+    """What a real agent of this host reports; also written to `template.json`."""
+    place = directory / "recorded"
+    place.mkdir()
+    async with mosquitto(place) as broker:
+        template = await record(place, broker)
+    template.write(directory / "template.json")
+    return template
+
+
+async def figures(run: Overload, made_per_s: float) -> list[Figure]:
+    """The figures of the overload and of the two minutes after it."""
+    best = await run.best_rate(made_per_s)
+    lost_before = await stories_of_loss(run.coordinator)
+    made_before = await run.crowd.set_speed(TIMES * best / made_per_s)
+    samples: list[Sample] = []
+    cordoned_s = []
+    watching = asyncio.create_task(run.watch(samples))
+    began = time.monotonic()
+    for number in range(run.options.faults):
+        await asyncio.sleep(
+            max(0.0, began + (number + 1) * run.options.last_s / (run.options.faults + 1) - time.monotonic())
+        )
+        cordoned_s.append(await run.cordoned_s(number))
+    await asyncio.sleep(max(0.0, began + run.options.last_s - time.monotonic()))
+    load = (await asyncio.to_thread(run.coordinator.client.get, "fleet"))["load"]
+    print(load, flush=True)
+    watching.cancel()
+    made = await run.crowd.set_speed(0.0)
+    ended = time.monotonic()
+    await until(lambda: has_all(run.coordinator, made), 600.0)
+    late_s = time.monotonic() - ended
+    await asyncio.sleep(run.options.after_s)
+    taken = rates(samples)
+    return [
+        Figure(what="runs taken at best", unit="1/s", value=best),
+        Figure(
+            what="runs made while overloaded",
+            unit="times the best rate",
+            value=(made - made_before) / (ended - began) / best,
+            target=(">=", TIMES),
+        ),
+        Figure(
+            what="taken while overloaded, the worst 10 s",
+            unit="% of best",
+            value=100 * min(taken) / best,
+            target=(">=", 80.0),
+        ),
+        Figure(what="taken while overloaded, all of it", unit="% of best", value=100 * statistics.mean(taken) / best),
+        median_of("a fatal fault to its cordon", "s", cordoned_s),
+        Figure(what="a fatal fault to its cordon, the slowest", unit="s", value=max(cordoned_s), target=("<=", 2.0)),
+        Figure(
+            what="growth of memory",
+            unit="MiB",
+            value=max(each.mib for each in samples) - samples[0].mib,
+            target=("<=", 128.0),
+        ),
+        Figure(what="nodes lost, at most", unit="nodes", value=max(each.lost for each in samples), target=("<=", 0.0)),
+        Figure(
+            what="stories of a loss",
+            unit="entries",
+            value=await stories_of_loss(run.coordinator) - lost_before,
+            target=("<=", 0.0),
+        ),
+        Figure(
+            what="says that it is overloaded",
+            unit="% of the time",
+            value=100 * statistics.mean(each.overloaded for each in samples),
+        ),
+        Figure(what="reports deferred", unit="reports", value=await run.coordinator.metric("muster_reports_deferred")),
+        Figure(what="all has arrived after the end", unit="s", value=late_s, target=("<=", 120.0)),
+        Figure(
+            what="runs stored without those made",
+            unit="runs",
+            value=await run.coordinator.metric("muster_runs") - made,
+            target=("<=", 0.0),
+        ),
+    ]
+
+
+async def has_all(coordinator: Coordinator, made: float) -> bool:
+    """Whether all runs have arrived."""
+    return await coordinator.metric("muster_runs") >= made
+
+
+@contextmanager
+def neighbours(count: int, coordinator: Coordinator, broker: Broker) -> Iterator[None]:
+    """Gives the coordinator one core, which it shares with busy loops, and the broker the others."""
+    own = min(psutil.Process().cpu_affinity() or [0])
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+    try:
+        pin([coordinator.process.pid, *(each.pid for each in busy)], [own])
+        pin([broker.process.pid, os.getpid()], others())
+        yield
+    finally:
+        for each in busy:
+            each.kill()
+            each.wait()
+
+
+def others() -> list[int]:
+    """The cores besides the coordinator's; the same one if there is only one."""
+    cores = sorted(range(os.cpu_count() or 1))
+    return cores[1:] or cores
+
+
+def pin(processes: Iterable[int], cores: list[int]) -> None:
+    """Lets processes and their threads run on these cores only."""
+    for process in processes:
+        for thread in psutil.Process(process).threads():
+            os.sched_setaffinity(thread.id, cores)
+
+
+def main() -> None:
+    """Measures and publishes."""
+    parser = arguments(__doc__)
+    parser.add_argument("--nodes", type=int, default=400, help="size of the fleet")
+    parser.add_argument("--last-s", type=float, default=120.0, help="how long the overload lasts")
+    parser.add_argument("--ramp-s", type=float, default=10.0, help="how long each rate is tried")
+    parser.add_argument("--after-s", type=float, default=10.0, help="how long to wait for runs that come twice")
+    parser.add_argument("--faults", type=int, default=10, help="nodes that break meanwhile")
+    parser.add_argument("--neighbours", type=int, default=4, help="busy loops on the coordinator's core")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        publish(options, asyncio.run(measure(options, Path(directory))))
+
+
+if __name__ == "__main__":
+    main()
