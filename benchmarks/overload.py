@@ -8,21 +8,19 @@ Method: simulated agents as in `fleet_scale`, with the real outbox, link and enc
 which enforces on a stand-in of the Kubernetes API. The best rate is found first: the nodes run their checks twice as
 often, four times and so on, until the coordinator takes less than four fifths of it. Then they run them so often that
 three times the best rate is made. Every few seconds another node has a fault. After two minutes the nodes stop, and
-what they have kept must arrive. The coordinator shares its core with `--neighbours` busy loops, so that agents on the
-other cores can make more than it takes.
+what they have kept must arrive. The coordinator may run for a fifth of the time only, in
+turns of 25 ms, so that agents on the same host can make more than it takes.
 
 Limits: simulated are the measurements and the Kubernetes API. The agents' outboxes are in memory.
 """
 
 import argparse
 import asyncio
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +44,7 @@ FULL = 0.8
 WINDOW_S = 10.0
 CORDONED_WITHIN_S = 30.0
 JOINED_WITHIN_S = 300.0
-BUSY = "while True: pass"
+TURN_S = 0.025
 
 
 class Sample(NamedTuple):
@@ -125,9 +123,8 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         coordinator = Coordinator(directory, broker.url, None, enforcing(standin))
         await coordinator.start()
         stack.push_async_callback(coordinator.stop)
-        stack.enter_context(neighbours(options.neighbours, coordinator, broker))
+        stack.enter_context(slowed(coordinator.process, options.share))
         await stack.enter_async_context(crowd.running(options.nodes, 2, broker.url, directory / "template.json"))
-        pin((process.pid for process in crowd.processes), others())
         await until(lambda: all_joined(coordinator, options.nodes), JOINED_WITHIN_S)
         return await figures(Overload(options, coordinator, crowd, standin), made_per_s)
 
@@ -218,42 +215,34 @@ async def has_all(coordinator: Coordinator, made: float) -> bool:
 
 
 @contextmanager
-def neighbours(count: int, coordinator: Coordinator, broker: Broker) -> Iterator[None]:
-    """Gives the coordinator one core, which it shares with busy loops, and the broker the others."""
-    own = min(psutil.Process().cpu_affinity() or [0])
-    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
+def slowed(process: psutil.Process, share: float) -> Iterator[None]:
+    """Lets a process run for this share of the time only, in turns of TURN_S, as if its core were slower."""
+    ended = threading.Event()
+
+    def take_turns() -> None:
+        while not ended.wait(share * TURN_S):
+            process.suspend()
+            time.sleep((1.0 - share) * TURN_S)
+            process.resume()
+
+    thread = threading.Thread(target=take_turns)
+    thread.start()
     try:
-        pin([coordinator.process.pid, *(each.pid for each in busy)], [own])
-        pin([broker.process.pid, os.getpid()], others())
         yield
     finally:
-        for each in busy:
-            each.kill()
-            each.wait()
-
-
-def others() -> list[int]:
-    """The cores besides the coordinator's; the same one if there is only one."""
-    cores = sorted(range(os.cpu_count() or 1))
-    return cores[1:] or cores
-
-
-def pin(processes: Iterable[int], cores: list[int]) -> None:
-    """Lets processes and their threads run on these cores only."""
-    for process in processes:
-        for thread in psutil.Process(process).threads():
-            os.sched_setaffinity(thread.id, cores)
+        ended.set()
+        thread.join()
 
 
 def main() -> None:
     """Measures and publishes."""
     parser = arguments(__doc__)
-    parser.add_argument("--nodes", type=int, default=400, help="size of the fleet")
+    parser.add_argument("--nodes", type=int, default=1_500, help="size of the fleet")
     parser.add_argument("--last-s", type=float, default=120.0, help="how long the overload lasts")
     parser.add_argument("--ramp-s", type=float, default=10.0, help="how long each rate is tried")
     parser.add_argument("--after-s", type=float, default=10.0, help="how long to wait for runs that come twice")
     parser.add_argument("--faults", type=int, default=10, help="nodes that break meanwhile")
-    parser.add_argument("--neighbours", type=int, default=4, help="busy loops on the coordinator's core")
+    parser.add_argument("--share", type=float, default=0.2, help="share of the time in which the coordinator may run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         publish(options, asyncio.run(measure(options, Path(directory))))

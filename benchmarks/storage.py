@@ -10,8 +10,11 @@ indexes. These are vacuumed every hour, as PostgreSQL does by itself. The first 
 downsampled yet. The growth of a later day is the mean over the days after the third, in which the oldest numbers in
 full are downsampled as fast as new ones come.
 
+Beside it, with `--prometheus`: the blocks of a real Prometheus with the numbers of the same first day.
+
 Limits: one healthy node, whose noise is simulated; whole runs of faults, sweeps and stories come on top. PostgreSQL
-needs `--postgres`: it starts a server of its own from Debian's package.
+needs `--postgres`: it starts a server of its own from Debian's package. A Prometheus scrapes all numbers at one
+interval; here it has each number as often as it was measured.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, Target, arguments, publish
 from benchmarks.private_postgres import postgres
+from benchmarks.prometheus_blocks import Series, block_bytes
 from benchmarks.storage_node import SimulatedNode
 from sqlalchemy import text
 
@@ -137,6 +141,19 @@ async def parts_of(store: Store) -> dict[str, int]:
         return {table: int(await connection.scalar(text(query), {"table": table}) or 0) for table in TABLES[:3]}
 
 
+def measure_prometheus(hours: int, directory: Path) -> list[Figure]:
+    """What Prometheus needs for the numbers of the first day."""
+    series = Series()
+    for run in SimulatedNode(NODE, seed=1).runs(START, START + hours * HOUR_S):
+        series.take(run)
+    directory.mkdir()
+    return [
+        Figure(what="first day, Prometheus", unit="KB", value=block_bytes(series, directory) / 1000),
+        Figure(what="of it series", unit="series", value=len(series)),
+        Figure(what="of it samples", unit="samples", value=series.count),
+    ]
+
+
 async def measure_all(options: argparse.Namespace, directory: Path) -> list[Figure]:
     """The figures of every database."""
     figures = await measure("SQLite", Settings(data_dir=directory / "sqlite"), options.days, options.hours)
@@ -144,6 +161,8 @@ async def measure_all(options: argparse.Namespace, directory: Path) -> list[Figu
         with postgres(directory) as url:
             settings = Settings(data_dir=directory / "postgres", store=StoreSettings(url=url))
             figures += await measure("PostgreSQL", settings, options.days, options.hours)
+    if options.prometheus:
+        figures += measure_prometheus(options.hours, directory / "prometheus")
     return figures
 
 
@@ -153,6 +172,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=5, help="simulated days")
     parser.add_argument("--hours", type=int, default=24, help="hours of a day; fewer only to try it out")
     parser.add_argument("--postgres", action="store_true", help="with PostgreSQL as well")
+    parser.add_argument("--prometheus", action="store_true", help="with the blocks of Prometheus as well")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = asyncio.run(measure_all(options, Path(directory)))

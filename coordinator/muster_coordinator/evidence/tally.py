@@ -49,5 +49,5 @@ def fleet_view(name: str, registry: NodeRegistry, load: CoordinatorLoad, now: fl
         service=counted.service,
         lost=counted.lost,
         findings=registry.baselines.findings(),
-        load=load,
+        load=load.model_copy(update={"waiting_runs": sum(node.outbox for node in registry.nodes.values())}),
     )

@@ -29,7 +29,7 @@ WINDOW_S = 10.0
 MOST_SAMPLES = 100
 
 ADVICE = (
-    "The agents send {times:.1f} times as many reports as this coordinator takes. Their runs are kept and arrive "
+    "The coordinator takes {taken:.0f} reports a second and defers {deferred:.0f}. Agents keep the runs, which arrive "
     "later; new failures go first. Run checks less often (interval_s), give the coordinator a faster core and disk, or "
     "split the fleet."
 )
@@ -93,13 +93,12 @@ class LoadMeter:
         self._note_signs(lag_s >= LONG_S or self.deferred > self._samples[-1].deferred, now)
         taken_per_s, deferred_per_s = self._rates(now)
         is_overloaded = self._last_sign - self._signs_since >= OVERLOADED_AFTER_S
-        times = (taken_per_s + deferred_per_s) / taken_per_s if taken_per_s else 1.0
         return CoordinatorLoad(
             overloaded_since=wall - (now - self._signs_since) if is_overloaded else None,
             lag_s=lag_s,
             taken_per_s=taken_per_s,
             deferred_per_s=deferred_per_s,
-            advice=ADVICE.format(times=times) if is_overloaded else "",
+            advice=ADVICE.format(taken=taken_per_s, deferred=deferred_per_s) if is_overloaded else "",
         )
 
     def _note_signs(self, shows_overload: bool, now: float) -> None:

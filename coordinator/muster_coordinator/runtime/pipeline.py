@@ -39,10 +39,14 @@ from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.store.store import Store
 
-BACKLOG = 2_000
-"""Number of commands that may wait to be stored before `take` waits, too. To store them takes some 0.2 s, for which an
-urgent finding may have to wait twice. Larger batches save next to nothing.
-"""
+BACKLOG = 5_000
+"""Maximum number of commands that may wait to be stored before `take` waits, too."""
+
+LEAST_BACKLOG = 200
+"""As many may always wait: a commit of fewer costs more than what it stores."""
+
+BATCH_S = 0.25
+"""If a batch takes longer than this, fewer commands may wait: an urgent finding may have to wait for two batches."""
 
 BACKLOG_BYTES = 4 << 20
 """Bytes of received reports that may wait to be stored. In memory they take about five times as much."""
@@ -97,6 +101,7 @@ class Pipeline:
         self._calm = asyncio.Event()
         self._calm.set()
         self._batch_begun: float | None = None  # by the clock of the event loop
+        self._most_waiting = BACKLOG
 
     @property
     def stuck_s(self) -> float:
@@ -148,7 +153,7 @@ class Pipeline:
             self.offer(event)
             if isinstance(event, ReportSeen):
                 self._waiting_bytes += event.size
-        while self.backlog > BACKLOG or self._waiting_bytes > BACKLOG_BYTES:
+        while self.backlog > self._most_waiting or self._waiting_bytes > BACKLOG_BYTES:
             await self._flushed.wait()
 
     def _note_failed(self, event: FleetEvent, error: Exception) -> None:
@@ -183,6 +188,7 @@ class Pipeline:
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()
+            self._most_waiting = most_waiting(len(commands), self.stuck_s)
             self._batch_begun = None
             if self.backlog <= PRESSING:
                 self._calm.set()
@@ -192,6 +198,11 @@ class Pipeline:
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_S):
                 await self._urgent.wait()
+
+
+def most_waiting(commands: int, took_s: float) -> int:
+    """How many commands may wait, if the last batch of `commands` took that long: as many as take BATCH_S."""
+    return BACKLOG if took_s * BACKLOG <= commands * BATCH_S else max(LEAST_BACKLOG, int(commands * BATCH_S / took_s))
 
 
 def is_routine(command: FleetCommand) -> bool:

@@ -42,7 +42,7 @@ def test_it_says_by_how_much_and_what_to_do():
     """Three times as many reports come as are taken."""
     load = played(LoadMeter(), 0.0, 30.0, taken=50, deferred=100)
     assert (load.taken_per_s, load.deferred_per_s) == (pytest.approx(100.0), pytest.approx(200.0))
-    assert "3.0 times as many reports" in load.advice
+    assert "takes 100 reports a second and defers 200" in load.advice
     assert "interval_s" in load.advice
 
 

@@ -26,10 +26,13 @@ from muster_coordinator.model.quarantine_events import SendAlarm
 from muster_coordinator.runtime.pipeline import (
     BACKLOG,
     BACKLOG_BYTES,
+    BATCH_S,
     GATHER_S,
+    LEAST_BACKLOG,
     PRESSING,
     OutgoingCommand,
     Pipeline,
+    most_waiting,
     outgoing,
 )
 from muster_coordinator.store.database import WriteFailed
@@ -340,3 +343,19 @@ async def test_anything_else_is_committed_at_once_with_all_that_waits():
         assert await commits_of((0.0, store_and_ack(1)), (0.01, [urgent])) == [(0.01, 4)]
     many = [command for seq in range(1, PRESSING) for command in store_and_ack(seq)]
     assert await commits_of((0.0, many)) == [(0.0, len(many))]
+
+
+@pytest.mark.parametrize(
+    ("commands", "took_s", "most"),
+    [
+        (1, 0.0, BACKLOG),
+        (10, 0.01, 250),  # quick; the next batch may be larger, and is cheaper for each
+        (5_000, BATCH_S, BACKLOG),  # quick enough
+        (5_000, 4 * BATCH_S, 1_250),  # a slow disk
+        (1_250, BATCH_S, 1_250),
+        (10, 60.0, LEAST_BACKLOG),  # a database that failed over
+    ],
+)
+def test_fewer_commands_may_wait_while_storing_is_slow(commands, took_s, most):
+    """So that an urgent finding waits for half a second of storing, not for as long as the backlog takes."""
+    assert most_waiting(commands, took_s) == most
