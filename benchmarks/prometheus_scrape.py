@@ -1,7 +1,8 @@
 """What a real Prometheus takes to scrape the numbers of all nodes of a fleet, beside what the coordinator takes.
 
 One port of this process answers for all nodes, each on a path of its own, with the numbers that the simulated agents
-have. Prometheus scrapes each node as often as agents run their most frequent check. It judges nothing: it keeps numbers.
+have. Prometheus scrapes each node as often as agents run their most frequent check. It judges nothing: it keeps
+numbers.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from pathlib import Path
 import psutil
 from aiohttp import web
 from benchmarks.fleet import free_address
-from benchmarks.scale_agents import moved, node_name
+from benchmarks.scale_agents import NOISY, node_name
 from benchmarks.scale_parts import MIB, until
 from benchmarks.scale_template import Template
 
@@ -50,15 +51,20 @@ class Exporters:
 
     async def _answer(self, _request: web.Request) -> web.Response:
         self.scrapes += 1
-        return web.Response(text="".join(self._lines()))
+        return web.Response(text="".join(self.lines()))
+
+    def lines(self) -> list[str]:
+        """The answer for any node."""
+        return list(self._lines())
 
     def _lines(self) -> Iterator[str]:
         for check, (run, _) in self._template.checks.items():
             for metric, value in run.metrics.items():
-                now = moved(self._random, metric, value)
-                for device, number in enumerate(now) if isinstance(now, list) else [("", now)]:
+                factor = self._random.uniform(0.97, 1.03) if any(part in metric for part in NOISY) else 1.0
+                numbers = enumerate(value) if isinstance(value, list) else [("", value)]
+                for device, number in numbers:
                     if number is not None:
-                        yield f'{check}_{metric}{{device="{device}"}} {number}\n'
+                        yield f'{check}_{metric}{{device="{device}"}} {number * factor:.6g}\n'
 
 
 async def scrape(nodes: int, template: Template, directory: Path, settle_s: float, window_s: float) -> dict[str, float]:
@@ -93,7 +99,7 @@ async def scrape(nodes: int, template: Template, directory: Path, settle_s: floa
         measured = psutil.Process(process.pid)
         before, scrapes = sum(measured.cpu_times()[:2]), exporters.scrapes
         await asyncio.sleep(window_s)
-        numbers = sum(1 for _ in exporters._lines())
+        numbers = len(exporters.lines())
         return {
             "share": 100 * (sum(measured.cpu_times()[:2]) - before) / window_s,
             "mib": measured.memory_info().rss / MIB,
