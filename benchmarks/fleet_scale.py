@@ -11,6 +11,9 @@ time of coordinator and broker, memory, and the growth of the database over `--w
 node until the API says so, for `--faults` nodes one after the other; the API's latencies; an orderly restart of the
 coordinator; an orderly restart of the broker, after which each node must have been heard again and none may be lost.
 
+Beside it, with `--prometheus`: a real Prometheus that scrapes the same numbers of as many nodes, after the rest has
+ended.
+
 Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own. The
 agents' outboxes are in memory, and their connections have no TLS.
 """
@@ -28,9 +31,10 @@ from pathlib import Path
 import psutil
 from benchmarks.figures import Figure, Target, arguments, median_of, publish
 from benchmarks.fleet import mosquitto
+from benchmarks.prometheus_scrape import scrape
 from benchmarks.scale_agents import node_name
 from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
-from benchmarks.scale_template import record
+from benchmarks.scale_template import Template, record
 
 DAY_S = 86_400.0
 LARGE, MEDIUM = 10_000, 2_000
@@ -70,7 +74,19 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         place = directory / str(nodes)
         place.mkdir()
         figures += await one_fleet(nodes, options, place, template)
+        if options.prometheus:
+            figures += await beside(nodes, options, place, Template.read(template))
     return figures
+
+
+async def beside(nodes: int, options: argparse.Namespace, place: Path, template: Template) -> list[Figure]:
+    """What Prometheus takes to scrape the same numbers."""
+    taken = Measuring(nodes, options)
+    found = await scrape(nodes, template, place, options.settle_s, options.window_s)
+    taken.note("Prometheus, share of a core", "%", found.share)
+    taken.note("memory of Prometheus", "MiB", found.mib)
+    taken.note("samples of Prometheus", "1/s", found.samples_per_s)
+    return taken.figures
 
 
 async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, template: Path) -> list[Figure]:
@@ -243,6 +259,7 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=100, help="nodes that break, one after the other")
     parser.add_argument("--requests", type=int, default=50, help="requests for each latency")
     parser.add_argument("--store", help="URL of the database, if not SQLite")
+    parser.add_argument("--prometheus", action="store_true", help="with a Prometheus beside it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         figures = asyncio.run(measure(options, Path(directory)))

@@ -91,6 +91,12 @@ class Overload:
             if taken < FULL * factor * made_per_s:
                 return best
 
+    async def keeps_up(self, made_per_s: float) -> bool:
+        """Whether it takes what is made. It does not while it learns what all nodes announce."""
+        before = await self.coordinator.metric("muster_runs")
+        await asyncio.sleep(WINDOW_S)
+        return await self.coordinator.metric("muster_runs") - before >= FULL * made_per_s * WINDOW_S
+
     async def watch(self, samples: list[Sample]) -> None:
         """Takes a sample every second."""
         while True:
@@ -141,6 +147,7 @@ async def recorded(directory: Path) -> Template:
 
 async def figures(run: Overload, made_per_s: float) -> list[Figure]:
     """The figures of the overload and of the two minutes after it."""
+    await until(lambda: run.keeps_up(made_per_s), JOINED_WITHIN_S)
     best = await run.best_rate(made_per_s)
     lost_before = await stories_of_loss(run.coordinator)
     made_before = await run.crowd.set_speed(TIMES * best / made_per_s)

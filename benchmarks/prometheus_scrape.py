@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 from aiohttp import web
@@ -29,6 +30,14 @@ scrape_configs:
   scrape_timeout: {interval_s:g}s
   file_sd_configs: [{{files: [{targets}]}}]
 """
+
+
+class Scraped(NamedTuple):
+    """The share of a core (%), memory, and samples a second."""
+
+    share: float
+    mib: float
+    samples_per_s: float
 
 
 class Exporters:
@@ -67,8 +76,8 @@ class Exporters:
                         yield f'{check}_{metric}{{device="{device}"}} {number * factor:.6g}\n'
 
 
-async def scrape(nodes: int, template: Template, directory: Path, settle_s: float, window_s: float) -> dict[str, float]:
-    """Share of a core (%), memory (MiB) and samples a second of a Prometheus that scrapes all nodes."""
+async def scrape(nodes: int, template: Template, directory: Path, settle_s: float, window_s: float) -> Scraped:
+    """What a Prometheus takes that scrapes all nodes."""
     program = shutil.which("prometheus")
     if program is None:
         raise Unavailable("this comparison needs Prometheus: apt-get install prometheus")
@@ -100,8 +109,8 @@ async def scrape(nodes: int, template: Template, directory: Path, settle_s: floa
         before, scrapes = sum(measured.cpu_times()[:2]), exporters.scrapes
         await asyncio.sleep(window_s)
         numbers = len(exporters.lines())
-        return {
-            "share": 100 * (sum(measured.cpu_times()[:2]) - before) / window_s,
-            "mib": measured.memory_info().rss / MIB,
-            "samples_per_s": (exporters.scrapes - scrapes) * numbers / window_s,
-        }
+        return Scraped(
+            share=100 * (sum(measured.cpu_times()[:2]) - before) / window_s,
+            mib=measured.memory_info().rss / MIB,
+            samples_per_s=(exporters.scrapes - scrapes) * numbers / window_s,
+        )

@@ -10,8 +10,8 @@ class CoordinatorLoad(Data):
 
     `lag_s` is how long a message waits for the coordinator. `taken_per_s` are the reports that it takes each second,
     `deferred_per_s` those for which it has no time: their agents keep the runs and send them again later. While it is
-    overloaded, `overloaded_since` says since when, and `advice` what to change. `waiting_runs` are those in the outboxes
-    of all agents, as of their last heartbeats.
+    overloaded, `overloaded_since` says since when, and `advice` what to change. `waiting_runs` are in the
+    outboxes of all agents, as of their last heartbeats.
     """
 
     overloaded_since: Instant | None = None
