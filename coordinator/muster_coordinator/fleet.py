@@ -34,6 +34,7 @@ from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.model.transitions import TransitionRecord
+from muster_coordinator.normal.baselines import DEVICES_AT_ONCE
 from muster_coordinator.quarantine.membership import has_left_in_service, listed_by_actor, past_retention
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.quarantine.reconciler import Reconciler
@@ -96,15 +97,14 @@ class Fleet:
 
     def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[FleetCommand]:
         """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""
-        self._registry.baselines.restore(saved.baselines, saved.levels)
-        commands = self._registry.restore(saved.nodes, saved.runs, now)
+        commands = self._registry.restore(saved, now)
         self._reports.streams.restore(saved.streams)
-        self._reports.checks.restore(saved.runs)
         self._reports.quiet_runs.restore(saved.bases)
         commands += self._references.restore(saved.references, now)
         commands += self._sweeps.restore(saved.sweeps, past, now)
         commands += self._tests.restore(now)
-        return commands + self._restore_decisions(saved, now)
+        commands += self._restore_decisions(saved, now)
+        return [*commands, *self._registry.due.take()]
 
     def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
@@ -131,7 +131,7 @@ class Fleet:
         commands += self._pass_on_news(now)
         if self._sweeps.has_freed_nodes or isinstance(event, events.Ticked | events.SweepRequested):
             commands += self._sweeps.form_groups(now)
-        return commands
+        return [*commands, *self._registry.due.take()]
 
     @property
     def names(self) -> list[str]:
@@ -304,6 +304,7 @@ class Fleet:
         return [] if load.is_overloaded == was_overloaded else [LogLoad(load)]
 
     def _tick(self, event: events.Ticked, now: float) -> list[FleetCommand]:
+        self._registry.baselines.restore_some(DEVICES_AT_ONCE)
         commands = [*self._liveness.lose_silent(now), *self._registry.clear_misconduct(self._orders.new_id(), now)]
         commands += self._sweeps.tick(event, now)
         return [*commands, *self._decide(quarantine.TimePassed(), now)]

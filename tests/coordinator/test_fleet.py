@@ -26,7 +26,7 @@ from muster_coordinator.model.quarantine_events import SaveTransition
 def test_a_new_node_joins() -> None:
     """The first sign of life makes a node known; the next ones change nothing that is stored."""
     made = Fleet(name="test", epoch=7)
-    assert kinds(made.handle(presence("a"), 5.0)) == ["tell joined", "SaveNode", "announce node"]
+    assert kinds(made.handle(presence("a"), 5.0)) == ["tell joined", "SaveNode", "announce node", "SaveEvidence"]
     assert made.handle(presence("a"), 6.0) == []
     view = made.node("a", 6.0)
     assert view is not None
@@ -98,6 +98,7 @@ def test_the_first_healthy_run_puts_a_node_into_service() -> None:
         "SaveNode",
         "announce node",
         "tell service",
+        "SaveEvidence",
     ]
     assert commands[0] == StoreRuns("a", "s", 1, (run(1),), at=1.0)
     told = [command.entry for command in commands if isinstance(command, AppendStory)]
@@ -144,6 +145,7 @@ def test_a_new_node_waits_for_every_check_that_runs_by_itself() -> None:
         "SaveNode",
         "announce node",
         "tell service",
+        "SaveEvidence",
     ]
     assert seen == [
         (Health.UNKNOWN, ServiceState.ACCEPTING, ("not measured yet: nvml, host",)),

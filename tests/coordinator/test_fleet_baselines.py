@@ -10,15 +10,8 @@ from muster.errors import Refused
 from muster.model import Health, Inventory, Run, ServiceState
 from muster.wire.messages import InventoryReport
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import (
-    AppendStory,
-    BaselineReset,
-    FleetCommand,
-    InventorySeen,
-    SaveBaseline,
-    SaveNode,
-    StoreRuns,
-)
+from muster_coordinator.model.baseline_commands import SaveBaseline
+from muster_coordinator.model.events import AppendStory, BaselineReset, FleetCommand, InventorySeen, SaveNode, StoreRuns
 from muster_coordinator.model.stored_fleet import StoredFleet
 
 
@@ -92,7 +85,7 @@ def test_one_node_does_not_decide_what_is_compared() -> None:
 
 
 def test_a_restarted_fleet_compares_as_before() -> None:
-    """From the last runs and the stored baselines, which are not stored again."""
+    """From the last runs and the stored baselines, after an upgrade. Then what was not stored before is."""
     made = comparing(*NODES)
     commands = measured(made)
     records = tuple(node for node in (command.record for command in commands if isinstance(command, SaveNode)))
@@ -100,7 +93,8 @@ def test_a_restarted_fleet_compares_as_before() -> None:
     baselines = tuple(command.record for command in commands if isinstance(command, SaveBaseline))
     again = Fleet(name="test", epoch=8)
     saved = StoredFleet(nodes=records, runs=runs, baselines=baselines[-1:])
-    assert kinds(again.restore(saved, 10.0)) == ["PublishReferences"]
+    stored = kinds(again.restore(saved, 10.0))
+    assert stored == ["SaveBaseline", *["SaveLevels"] * 12, "PublishReferences", *["SaveEvidence"] * 12]
     view = again.node("n7", 10.0)
     assert view is not None
     assert (view.health, view.findings[0].code) == (Health.DEGRADED, "baseline.outlier")
@@ -122,7 +116,7 @@ def test_the_fleet_as_a_whole() -> None:
     (finding,) = view.findings
     assert (finding.code, finding.baseline) == ("baseline.shift", made.baselines()[0].id)
     commands = made.handle(BaselineReset(finding.baseline), 8.0)
-    assert kinds(commands) == ["EraseBaseline", "SaveBaseline"]
+    assert kinds(commands) == ["SaveBaseline", *["SaveLevels"] * 12]
     assert made.view(8.0).findings == ()
 
 

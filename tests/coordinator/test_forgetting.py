@@ -10,12 +10,12 @@ from muster.model import Device, Health, Inventory, Run, ServiceState, Topology,
 from muster.transition import Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.baseline_commands import SaveLevels
 from muster_coordinator.model.events import (
     InventorySeen,
     LabelsSeen,
     PresenceSeen,
     ReportSeen,
-    SaveLevels,
     SaveNode,
     SweepRequested,
     Ticked,
@@ -103,11 +103,12 @@ class Story:
         nodes = {it.record.name: it.record for it in self.commands if isinstance(it, SaveNode)}
         records = {it.record.node: it.record for it in self.commands if isinstance(it, SaveRecord)}
         levels = {(it.record.baseline, it.record.node): it.record for it in self.commands if isinstance(it, SaveLevels)}
+        by_baseline = {key: [record for (of, _), record in levels.items() if of == key] for key, _ in levels}
         saved = StoredFleet(
             nodes=tuple(nodes.values()),
             runs=tuple(self.runs),
             quarantine=tuple(records.values()),
-            levels=tuple(levels.values()),
+            levels=by_baseline,
         )
         self.fleet = Fleet(name="test", epoch=self.fleet.epoch + 1)
         self.commands += self.fleet.restore(saved, self.now)

@@ -32,6 +32,7 @@ from types import MappingProxyType
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.model.evidence_record import CheckStanding
 from muster_coordinator.model.finding_size import first_within, size_of
 from muster_coordinator.model.findings import NUMBERS, FindingKey, StandingFinding, number_in
 from muster_coordinator.model.nodes import NodeFinding
@@ -47,18 +48,6 @@ class HealthOutcome(StrEnum):
     FAIL = "FAIL"
     BROKEN = "BROKEN"
     UNKNOWN = "UNKNOWN"
-
-
-class CheckStanding(StrEnum):
-    """The result of all runs of one check so far."""
-
-    UNSURE = "UNSURE"
-    GOOD = "GOOD"
-    DEGRADED = "DEGRADED"
-    SUSPECT = "SUSPECT"
-    SUSPECT_PASSED = "SUSPECT_PASSED"
-    FAILED = "FAILED"
-    FAILED_PASSED = "FAILED_PASSED"
 
 
 _TABLE = """
@@ -168,7 +157,8 @@ class CheckEvidence:
         return CheckEvidence(standing, found)
 
 
-_GOOD = CheckEvidence(CheckStanding.GOOD)
+GOOD = CheckEvidence(CheckStanding.GOOD)
+"""One object for all checks that pass. Most do."""
 
 
 @dataclass(slots=True)
@@ -195,13 +185,13 @@ class Evidence:
         self.verdicts[run.check] = run.verdict
         outcome = outcome_of(run)
         before = self.checks.get(run.check)
-        if outcome is None or (outcome is HealthOutcome.PASS and before is _GOOD):
+        if outcome is None or (outcome is HealthOutcome.PASS and before is GOOD):
             return False
         after = (before or CheckEvidence()).after(run, outcome, uuids)
         if after.findings:
             others = (finding for name, check in self.checks.items() if name != run.check for finding in check.findings)
             after = replace(after, findings=_fitting(after.findings, others) or after.findings[:1])
-        self.checks[run.check] = _GOOD if after == _GOOD else after
+        self.checks[run.check] = GOOD if after == GOOD else after
         return after != before
 
     def date_as(self, stored: Iterable[StandingFinding]) -> None:

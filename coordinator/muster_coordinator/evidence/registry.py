@@ -5,32 +5,36 @@ of the cause.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
 
 from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import InventoryReport, Report
 from muster_coordinator.evidence.definitions import Announcements
+from muster_coordinator.evidence.evidence_records import DueRecords
 from muster_coordinator.evidence.health import HeldFindings, conviction, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
+from muster_coordinator.evidence.rebuilt_evidence import rebuild
 from muster_coordinator.evidence.shared_values import SharedValues
+from muster_coordinator.evidence.stored_checks import StoredChecks
 from muster_coordinator.evidence.story import Story
 from muster_coordinator.model.events import Announce, FleetCommand, LabelsSeen, PresenceSeen, SaveNode
-from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView
+from muster_coordinator.model.nodes import Misconduct, NodeView
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, ComparedRun
-from muster_coordinator.topology.learned import LearnedLeaf, MeasuredPair
+from muster_coordinator.normal.stored_comparisons import StoredComparisons
+from muster_coordinator.topology.learned import MeasuredPair
 
 
 class NodeRegistry:
     """All known nodes by name (`nodes`), and the `baselines` that they are compared with.
 
     `heartbeats` tell which nodes are lost. `story` writes the entries of stories. `domain` is the level of the topology
-    at which nodes fail together. `news` are events for the quarantine.
+    at which nodes fail together. `news` are events for the quarantine, and `due` are records of evidence to store.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -40,6 +44,8 @@ class NodeRegistry:
         self._definitions = SharedValues()
         self.heartbeats = Heartbeats(heartbeat_s)
         self.story = Story(orders)
+        self.stored_checks = StoredChecks()
+        self.due = DueRecords(self.nodes, self.stored_checks)
         self._conduct = Conduct()
         self._orders = orders
         self._places = places
@@ -47,26 +53,26 @@ class NodeRegistry:
         self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # the time when each forgotten node was forgotten, until it is heard again
 
-    def restore(self, records: Iterable[NodeRecord], runs: Iterable[Run], now: float) -> list[FleetCommand]:
-        """Restores stored nodes and their last runs, and compares the runs by the stored baselines.
+    def restore(self, saved: StoredFleet, now: float) -> list[FleetCommand]:
+        """Restores stored nodes with their evidence, and what they are compared with.
 
-        A node that was online is not lost before it had time to be heard (`heartbeats`).
+        A node without stored evidence is from an earlier release. Its evidence is rebuilt from its last runs. A node
+        that was online is not lost before it had time to be heard (`heartbeats`).
         """
-        for record in records:
+        for record in self._definitions.restored(saved.nodes):
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                node = self.nodes[record.name] = Node.from_record(self._definitions.with_shared(record))
+                node = self.nodes[record.name] = Node.from_record(record)
                 node.backlog_before = now
                 self._announced.replace((), node.checks.values())
+        self.baselines.restore(StoredComparisons.of(saved, self._machine_types))
+        outdated = self.nodes.keys() - self.due.restore(saved.evidence)
         commands: list[FleetCommand] = []
-        for run in self._counting(runs):
-            node = self.nodes[run.node]
-            node.evidence.add(run, node.uuids)
-            compared = self._observe(run, min(run.started_at, now))
-            for (name, subject), findings in held_findings(compared.held, run, self._uuids_of).items():
-                self.nodes[name].evidence.compare(subject, findings)
-            commands += compared.commands
+        if outdated:
+            due, erased = rebuild(self.nodes, outdated, saved.runs, self._observe, now)
+            self.due.note_rebuilt(due, saved.runs)
+            commands += [*erased, *self.baselines.records()]
         for node in sorted(self.nodes.values(), key=lambda node: node.last_seen):
             self._places.locate(node)
             node.health = node.examined_health
@@ -97,6 +103,7 @@ class NodeRegistry:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
             self._types = None
             self._places.locate(node)
+            self.due.note(name)
             entry = self.story.tell(name, "joined", "heard for the first time", cause, now)
         else:
             entry = self.story.tell(name, "back", f"heard again after {now - node.last_seen:.0f} s", cause, now)
@@ -126,12 +133,14 @@ class NodeRegistry:
         self._conduct.forget(name)
         self._types = None
         self._gone[name] = node.forgotten_at = now
+        self.due.note(name)
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
 
     def renew(self, name: str, cause: str, now: float) -> list[FleetCommand]:
         """Treats a node that had left and was heard again as a new node."""
         node = self.nodes[name]
         node.drop_evidence(now)
+        self.due.note(name)
         self._conduct.forget(name)
         self.news.note_heard(node)
         self.news.note_details(node)
@@ -145,6 +154,7 @@ class NodeRegistry:
         self._conduct.forget(name)
         self._types = None
         self._gone.pop(name, None)
+        self.due.erase(name)
         return self.baselines.forget(name)
 
     def has_left(self, name: str) -> bool:
@@ -154,17 +164,12 @@ class NodeRegistry:
     def equip(self, message: InventoryReport, now: float) -> list[FleetCommand]:
         """Notes the inventory, checks and plugins of a node."""
         node, message = self.nodes[message.node], self._definitions.with_shared(message)
-        failed_before = {plugin.name for plugin in node.plugins if plugin.status == "failed"}
-        before = node.checks
+        before, plugins_before = node.checks, node.plugins
         if not node.note_inventory(message):
             return []
         self._announced.replace(before.values(), node.checks.values())
         self._types = None
-        entries = [
-            self.story.tell(node.name, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", message.id, now)
-            for plugin in message.plugins
-            if plugin.status == "failed" and plugin.name not in failed_before
-        ]
+        entries = self.story.not_loaded(node.name, plugins_before, node.plugins, message.id, now)
         judged = self._judge(node, message.id, now) if node.examined_health is not node.health else []
         self.news.note_details(node)
         return [*entries, *judged, *self._changed(node, now)]
@@ -236,12 +241,16 @@ class NodeRegistry:
         return commands
 
     def _add_run(self, node: Node, run: Run, now: float) -> list[FleetCommand]:
+        verdicts, before = node.evidence.verdicts, node.evidence.verdicts.get(run.check)
         changed = node.evidence.add(run, node.uuids)
+        self.due.note_verdicts(run.node, before, verdicts.get(run.check))
+        if changed:
+            self.due.note(run.node)
         entries = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
             return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node, run.id, now))]
-        held = held_findings(compared.held, run, self._uuids_of)
+        held = held_findings(compared.held, run, lambda name: self.nodes[name].uuids)
         return [*entries, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
     def reset_baseline(self, baseline: str, cause: str, now: float) -> list[FleetCommand]:
@@ -265,27 +274,18 @@ class NodeRegistry:
     def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[FleetCommand]:
         """Learns which nodes share a leaf from the bandwidth of the pairs of a sweep."""
         learned = learned_places(self.nodes, pairs)
-        return [command for name, leaf in learned for command in self._place(self.nodes[name], leaf, cause, now)]
-
-    def _place(self, node: Node, leaf: LearnedLeaf, cause: str, now: float) -> list[FleetCommand]:
-        node.learned_leaf = leaf.name
-        return [self.story.tell(node.name, "place", f"is at leaf {leaf}", cause, now), *self._changed(node, now)]
-
-    def _counting(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """The stored runs of known nodes, without runs from before a node was forgotten."""
-        for run in runs:
-            node = self.nodes.get(run.node)
-            if node is not None and run.started_at - (node.clock.ahead_s or 0.0) >= node.forgotten_at:
-                yield run
+        commands: list[FleetCommand] = []
+        for name, leaf in learned:
+            self.nodes[name].learned_leaf = leaf.name
+            commands.append(self.story.tell(name, "place", f"is at leaf {leaf}", cause, now))
+            commands += self._changed(self.nodes[name], now)
+        return commands
 
     def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
         alike = self._machine_types[node.inventory.machine_type]
         return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
-
-    def _uuids_of(self, name: str) -> Mapping[int, str]:
-        return self.nodes[name].uuids
 
     @property
     def _machine_types(self) -> Counter[str | None]:
@@ -308,6 +308,7 @@ class NodeRegistry:
             before = evidence.compare(subject, findings)
             if before is not None:
                 changed.add(name)
+                self.due.note(name)
                 entries += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
         return entries + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
 

@@ -1,14 +1,12 @@
 """Takes the reports of nodes: only new runs, within the quota of the node, and under ids that it may use."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from muster.model import Run, Verdict
 from muster.wire.messages import MOST_RUNS, Ack, Report
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
-from muster_coordinator.evidence.health import MOST_CHECKS
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.pacing import hold_s
 from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun
@@ -29,30 +27,6 @@ again.
 """
 
 
-class StoredChecks:
-    """The checks with stored runs, by node. The last runs of each check are kept while the node is known."""
-
-    def __init__(self) -> None:
-        self._names: defaultdict[str, set[str]] = defaultdict(set)
-
-    def restore(self, runs: Iterable[Run]) -> None:
-        """Restores the checks of stored runs."""
-        for run in runs:
-            self._names[run.node].add(run.check)
-
-    def admit(self, run: Run) -> bool:
-        """Whether a run may be stored: its check is known, or its node has fewer than MOST_CHECKS checks."""
-        names = self._names[run.node]
-        if run.check not in names and len(names) >= MOST_CHECKS:
-            return False
-        names.add(run.check)
-        return True
-
-    def forget(self, node: str) -> None:
-        """Forgets a node that has left."""
-        self._names.pop(node, None)
-
-
 class ReportIntake:
     """Takes reports. Knows the streams of all nodes, and the runs that the coordinator has requested.
 
@@ -64,7 +38,6 @@ class ReportIntake:
         self, registry: NodeRegistry, awaits: Callable[[str, str], bool], orders: Orders, counts: Counts, quotas: Quotas
     ) -> None:
         self.streams = Streams()
-        self.checks = StoredChecks()
         self.quiet_runs = QuietRuns()
         self._registry = registry
         self._awaits = awaits
@@ -81,7 +54,6 @@ class ReportIntake:
     def forget(self, node: str) -> None:
         """Forgets a node that has left."""
         self.streams.forget(node)
-        self.checks.forget(node)
         self.quiet_runs.forget(node)
 
     def take(self, report: Report, now: float) -> list[FleetCommand]:
@@ -167,7 +139,7 @@ class ReportIntake:
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)
-        if self.checks.admit(run):
+        if self._registry.stored_checks.admit(run):
             after = node.evidence.checks.get(run.check)
             moved = after is not before or (after is None and run.verdict is not Verdict.SKIPPED)
             announced = node.checks.get(run.check)

@@ -4,6 +4,7 @@ Thousands of nodes announce the same checks and plugins, which take about 100 Ki
 nodes, 2,000 nodes take half of the memory. A value that no node has any more is forgotten.
 """
 
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -32,6 +33,17 @@ class SharedValues:
         known = self._values.setdefault(digest, value)
         assert isinstance(known, kind)
         return known
+
+    def restored(self, records: Iterable[NodeRecord]) -> Iterator[NodeRecord]:
+        """The same for stored records: many have one object for all their checks, which is looked at only once."""
+        known: dict[int, tuple[NodeRecord, NodeRecord]] = {}  # with the first record, so that no other gets its id
+        for record in records:
+            key = id(record.checks)
+            if key not in known:
+                known[key] = record, self.with_shared(record)
+            _, shared = known[key]
+            update = {"checks": shared.checks, "plugins": tuple(map(self.shared, record.plugins))}
+            yield record.model_copy(update=update)
 
     def with_shared(self, announced: AnnouncedT) -> AnnouncedT:
         """The same with the shared objects for its checks and plugins."""

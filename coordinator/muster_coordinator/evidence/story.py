@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from muster.model import Json
+from muster.wire.messages import PluginInfo
 from muster_coordinator.model.events import AppendStory, FleetCommand
 from muster_coordinator.model.nodes import NodeFinding, StoryEntry
 from muster_coordinator.model.orders import Orders
@@ -31,6 +32,17 @@ class Story:
     def found(self, node: str, kind: str, finding: NodeFinding, cause: str, now: float) -> FleetCommand:
         """The entry for a finding, with its evidence."""
         return self.tell(node, kind, _named(finding), cause, now, data=finding.evidence)
+
+    def not_loaded(
+        self, node: str, before: Iterable[PluginInfo], after: Iterable[PluginInfo], cause: str, now: float
+    ) -> list[FleetCommand]:
+        """The entries for plugins that did not load, without those that did not before."""
+        failed_before = {plugin.name for plugin in before if plugin.status == "failed"}
+        return [
+            self.tell(node, "plugin_failed", f"{plugin.name} did not load: {plugin.error}", cause, now)
+            for plugin in after
+            if plugin.status == "failed" and plugin.name not in failed_before
+        ]
 
     def compared(
         self, node: str, before: Iterable[NodeFinding], after: Iterable[NodeFinding], cause: str, now: float

@@ -16,7 +16,9 @@ class Anchor(Data):
 class BaselineRecord(Data):
     """A baseline as it is stored: the metric, the conditions that comparable runs share (`when`), and the anchor.
 
-    `worse` is the direction in which the metric gets worse. Runs from before `reset_at` do not count.
+    `worse` is the direction in which the metric gets worse. Runs from before `reset_at` do not count. `founder` is the
+    only node that has measured so far, and empty if several have; None in a record of an earlier release, of which the
+    last values are not stored. `since` is the begin of a shift.
     """
 
     id: Name
@@ -26,22 +28,59 @@ class BaselineRecord(Data):
     when: Json
     anchor: Anchor | None
     reset_at: Instant = 0.0
+    founder: str | None = None
+    since: Instant | None = None
 
 
-class DeviceLevel(Data):
-    """The own level of a device, with its UUID: another device in its place gets a level of its own."""
+DeviceLevel = tuple[str, float | None, float | None, tuple[float, ...]]
+"""The UUID of a device, centre and spread of its own level (None until it has one), and its last values.
 
-    uuid: str
-    centre: float
-    spread: float
+Another device in its place has another UUID, and gets a level of its own. A tuple, because a large fleet has a million
+of them, and reads them all after a restart.
+"""
 
 
 class LevelsRecord(Data):
-    """The own levels of a node's devices in one baseline, by device index; that of the node itself under ""."""
+    """The devices of a node in one baseline, by device index; the node itself under "". Empty if the node has left.
+
+    `at` is when the node last measured; 0 in a record of an earlier release. `out_of_line` means that it was too far
+    from normal then, and `held` that a finding stands against it for that.
+    """
 
     baseline: Name
     node: Name
     levels: dict[str, DeviceLevel]
+    at: Instant = 0.0
+    out_of_line: bool = False
+    held: bool = False
+
+
+class FingerprintRecord(Data):
+    """A comparison of fingerprints as it is stored: those of the computation `name` of a check.
+
+    `subject` names it in the evidence about nodes. `founder` and `since` are as in a baseline.
+    """
+
+    id: Name
+    subject: str
+    check: Name
+    name: str
+    founder: str
+    since: Instant | None = None
+
+
+class ResultsRecord(Data):
+    """The fingerprints of a node's devices, by device index; that of the node itself under "". See `LevelsRecord`.
+
+    `at` is when the node last measured something new or was out of line.
+    """
+
+    fingerprint: Name
+    node: Name
+    results: dict[str, str]
+    at: Instant = 0.0
+    out_of_line: bool = False
+    held: bool = False
 
 
 class FleetFinding(Finding):

@@ -21,7 +21,14 @@ from muster.wire.messages import (
     Report,
 )
 from muster_coordinator.model import quarantine_events as quarantine
-from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
+from muster_coordinator.model.baseline_commands import (
+    EraseBaseline,
+    SaveBaseline,
+    SaveFingerprint,
+    SaveLevels,
+    SaveResults,
+)
+from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.load import LoadSeen, LogLoad
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
@@ -249,24 +256,10 @@ class EraseReference:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveBaseline:
-    """Store a baseline in place of the stored one."""
+class SaveEvidence:
+    """Store the evidence about a node in place of the stored one."""
 
-    record: BaselineRecord
-
-
-@dataclass(frozen=True, slots=True)
-class SaveLevels:
-    """Store the own levels of a node's devices in place of the stored ones."""
-
-    record: LevelsRecord
-
-
-@dataclass(frozen=True, slots=True)
-class EraseBaseline:
-    """Delete a baseline with the levels of all its devices."""
-
-    baseline: str
+    record: EvidenceRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +318,10 @@ FleetCommand = (
     | EraseReference
     | SaveBaseline
     | SaveLevels
+    | SaveFingerprint
+    | SaveResults
     | EraseBaseline
+    | SaveEvidence
     | AppendStory
     | SendAck
     | SendCommand

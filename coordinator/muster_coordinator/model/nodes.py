@@ -64,7 +64,26 @@ class NodeRecord(Data):
     forgotten_at: Instant = 0.0
 
 
-_FROM_NODE = {"inventory", "checks", "plugins"}
+ANNOUNCED = {"checks", "plugins"}
+"""The fields of a record that are stored apart from it, as `Announced`."""
+
+
+class Announced(Data):
+    """What a node announces that it can do."""
+
+    checks: tuple[CheckInfo, ...] = ()
+    plugins: tuple[PluginInfo, ...] = ()
+
+
+def read_announced(text: str) -> Announced:
+    """What a node has announced; nothing if it is no longer valid. The node announces it again."""
+    try:
+        return Announced.model_validate_json(text)
+    except ValidationError:
+        return Announced()
+
+
+_FROM_NODE = {"inventory", *ANNOUNCED}
 """The fields that the node itself has reported."""
 
 

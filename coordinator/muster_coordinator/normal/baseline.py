@@ -26,15 +26,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from muster.check import Worse
-from muster.model import Action, Finding, Json, Severity
+from muster.model import Finding, Json
 from muster_coordinator.model.baselines import (
     Anchor,
     BaselineRecord,
     BaselineView,
-    DeviceLevel,
     FleetFinding,
     LevelsRecord,
 )
+from muster_coordinator.normal.baseline_findings import device_finding, shift_finding
 from muster_coordinator.normal.normality import (
     FLEET_FLOOR,
     LEAST_PEERS,
@@ -49,17 +49,17 @@ from muster_coordinator.normal.normality import (
     too_bad,
 )
 from muster_coordinator.normal.ranked import Ranked
-from muster_coordinator.normal.readings import DeviceIndex, MetricReading, Track
+from muster_coordinator.normal.readings import DeviceIndex, MetricReading, Track, restored_devices, stored_devices
 from muster_coordinator.normal.shares import Shares
-from muster_coordinator.normal.suspects import FoundByNode, Suspects
+from muster_coordinator.normal.suspects import FoundByNode, NodeStanding, Suspects
 
 
 class Learned(NamedTuple):
     """The result of a run: findings that stand against nodes now, and the records to store."""
 
     held: FoundByNode
-    anchor: BaselineRecord | None
-    levels: LevelsRecord | None
+    baseline: BaselineRecord | None
+    levels: tuple[LevelsRecord, ...]
 
 
 class Baseline:
@@ -75,6 +75,7 @@ class Baseline:
         self._when = when
         self._anchor: Anchor | None = None
         self._reset_at = 0.0
+        self._founder = ""
         self._nodes: dict[str, dict[DeviceIndex, Track]] = {}
         self._measured: dict[str, float] = {}  # the time of each node's last measurement, the latest last
         self._alike = 0
@@ -84,35 +85,49 @@ class Baseline:
         self._noises = Ranked()  # the noise of each device that counts and has an own level
         self._suspects = Suspects()
 
-    def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord]) -> None:
-        """Restores the stored records, before the first reading."""
+    def restore(self, stored: BaselineRecord | None, levels: Iterable[LevelsRecord], alike: int) -> None:
+        """Restores the stored records, before the first reading. `alike` nodes have the machine type of its nodes."""
+        self._alike = alike
         if stored is not None:
-            self._anchor, self._reset_at = stored.anchor, stored.reset_at
-        for record in levels:
-            tracks = self._nodes[record.node] = {}
-            for name, level in record.levels.items():
-                device = int(name) if name else None
-                tracks[device] = Track(level.uuid, Level(level.centre, level.spread))
+            self._anchor, self._reset_at, self._founder = stored.anchor, stored.reset_at, stored.founder or ""
+        standings: list[tuple[str, float, NodeStanding]] = []
+        for record in sorted(levels, key=lambda record: record.at):
+            tracks = self._nodes[record.node] = restored_devices(record.levels)
             self.devices += len(tracks)
             self._shares.replace(0, len(tracks))
+            if record.at:
+                self._measured[record.node] = record.at
+                standings.append((record.node, record.at, NodeStanding(record.out_of_line, record.held)))
+        self._suspects.restore(None if stored is None else stored.since, standings)
         self._count_again()
 
     def take(
-        self, node: str, readings: Sequence[MetricReading], present: Set[DeviceIndex], now: float, *, alike: int
+        self,
+        node: str,
+        readings: Sequence[MetricReading],
+        present: Set[DeviceIndex],
+        now: float,
+        *,
+        alike: int,
+        founder: str,
     ) -> Learned:
         """Adds the readings of one run and compares its devices; the devices of all nodes if the anchor is new.
 
-        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type. `founder`
+        is the only node that has measured, or empty.
         """
         self._alike = alike
         if now < self._reset_at:
-            return Learned({}, None, None)
+            return Learned({}, None, ())
+        before_this = self._stored_state
+        self._founder = founder
         self._measured.pop(node, None)
         self._measured[node] = now
         before = self._withdraw(node)
         if present:
             self._drop(node, [device for device in self._nodes.get(node, ()) if device not in {None, *present}])
-        learned = [self._add(node, reading) for reading in readings]
+        for reading in readings:
+            self._add(node, reading)
         self._enter(node, before)
         settled = self._settle(now)
         held: dict[str, tuple[Finding, ...]] = {}
@@ -123,9 +138,11 @@ class Baseline:
                     each, found, at=self._measured[each], nodes=self._judged, shifted=self._has_shifted, now=now
                 )
             )
-        return Learned(held, self._record() if settled else None, self._levels(node) if any(learned) else None)
+        changed = {node, *self._suspects.take_changed()} & self._nodes.keys()
+        record = self.record() if self._stored_state != before_this else None
+        return Learned(held, record, tuple(map(self.levels, sorted(changed))))
 
-    def reset(self, now: float) -> tuple[FoundByNode, BaselineRecord]:
+    def reset(self, now: float) -> Learned:
         """Resets the normal values of the fleet and of every device to the present ones."""
         self._anchor, self._reset_at = None, now
         self._suspects.out_of_line.clear()
@@ -135,7 +152,7 @@ class Baseline:
                 track.own = None
         self._count_again()
         self._settle(now)
-        return self.release(), self._record()
+        return Learned(self.release(), self.record(), tuple(map(self.levels, sorted(self._nodes))))
 
     def forget(self, node: str) -> None:
         """Forgets a node that has left."""
@@ -151,9 +168,19 @@ class Baseline:
         return self._suspects.release()
 
     @property
+    def measured(self) -> list[str]:
+        """The measured nodes that are still here, the one that measured last at the end."""
+        return [*self._measured]
+
+    @property
     def nodes(self) -> int:
         """Number of measured nodes."""
         return len(self._nodes)
+
+    @property
+    def last_at(self) -> float:
+        """The time of the last measurement; 0 if no node that has measured is left."""
+        return self._measured[next(reversed(self._measured))] if self._measured else 0.0
 
     def view(self) -> BaselineView:
         """The baseline as the API serves it."""
@@ -175,27 +202,23 @@ class Baseline:
         """The finding that the fleet has become worse; None if it has not."""
         if self._suspects.since is None or self._anchor is None or self._centre is None:
             return None
-        share = share_worse(self._centre, self._anchor.centre, self.worse)
-        out, nodes = len(self._suspects.out_of_line), len(self._nodes)
-        return FleetFinding(
-            code="baseline.shift",
-            summary=f"{self.check} {self.metric} has become worse in the fleet: its centre is {self._centre:.4g}, "
-            f"{share:.1%} worse than the normal {self._anchor.centre:.4g}, and {out} of {nodes} nodes are out of line",
-            severity=Severity.WARNING,
-            evidence={"centre": self._centre, "anchor": self._anchor.centre, "out_of_line": out, "nodes": nodes},
-            check=self.check,
-            baseline=self.id,
+        return shift_finding(
+            self.record(),
+            centre=self._centre,
+            anchor=self._anchor,
             since=self._suspects.since,
+            out_of_line=len(self._suspects.out_of_line),
+            nodes=len(self._nodes),
         )
 
-    def _add(self, node: str, reading: MetricReading) -> bool:
+    def _add(self, node: str, reading: MetricReading) -> None:
         tracks = self._nodes.setdefault(node, {})
         if reading.device in tracks and tracks[reading.device].uuid != reading.uuid:  # a new device in this place
             self._drop(node, [reading.device])
         if reading.device not in tracks:
             tracks[reading.device] = Track(reading.uuid)
             self.devices += 1
-        return tracks[reading.device].add(reading.value)
+        tracks[reading.device].add(reading.value)
 
     def _drop(self, node: str, devices: Iterable[DeviceIndex]) -> None:
         """Forgets devices that are no longer there."""
@@ -286,25 +309,17 @@ class Baseline:
         return found
 
     def _finding(self, what: str, value: float, level: Level, whose: str, *, device: DeviceIndex) -> Finding:
-        share = share_worse(value, level.centre, self.worse)
-        return Finding(
-            code=f"baseline.{what}",
-            summary=f"{self.metric} {value:.4g} is {share:.1%} worse than the {level.centre:.4g} {whose} "
-            f"(spread {level.spread:.2g})",
-            severity=Severity.WARNING,
-            device=device,
-            action=Action.INSPECT_HARDWARE,
-            evidence={
-                "metric": self.metric,
-                "value": value,
-                "centre": level.centre,
-                "spread": level.spread,
-                "devices": len(self._typical),
-                "baseline": self.id,
-            },
+        return device_finding(
+            self.record(), f"baseline.{what}", value, level, whose, device=device, devices=len(self._typical)
         )
 
-    def _record(self) -> BaselineRecord:
+    @property
+    def _stored_state(self) -> tuple[object, ...]:
+        """What the stored baseline has that changes."""
+        return self._anchor, self._reset_at, self._suspects.since, self._founder
+
+    def record(self) -> BaselineRecord:
+        """The baseline as it is stored."""
         return BaselineRecord(
             id=self.id,
             check=self.check,
@@ -313,14 +328,18 @@ class Baseline:
             when=self._when,
             anchor=self._anchor,
             reset_at=self._reset_at,
+            founder=self._founder,
+            since=self._suspects.since,
         )
 
-    def _levels(self, node: str) -> LevelsRecord:
-        levels = {
-            "" if device is None else str(device): DeviceLevel(
-                uuid=track.uuid, centre=track.own.centre, spread=track.own.spread
-            )
-            for device, track in self._nodes[node].items()
-            if track.own is not None
-        }
-        return LevelsRecord(baseline=self.id, node=node, levels=levels)
+    def levels(self, node: str) -> LevelsRecord:
+        """The devices of a node as they are stored."""
+        standing = self._suspects.standing(node)
+        return LevelsRecord(
+            baseline=self.id,
+            node=node,
+            levels=stored_devices(self._nodes[node]),
+            at=self._measured.get(node, 0.0),
+            out_of_line=standing.out_of_line,
+            held=standing.held,
+        )

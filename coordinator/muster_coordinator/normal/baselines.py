@@ -15,36 +15,37 @@ device takes about 500 bytes in a baseline: 10,000 nodes with 8 devices and ten 
 update for each reading, and dropping a baseline a scan over all baselines.
 """
 
-import hashlib
 import json
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeVar
 
 from muster.check import Worse
 from muster.errors import Refused, unknown
-from muster.model import MOST_DEVICES, Finding, Inventory, Json, Run, Verdict
-from muster_coordinator.model.baselines import BaselineRecord, BaselineView, FleetFinding, LevelsRecord
-from muster_coordinator.model.events import EraseBaseline, FleetCommand, SaveBaseline, SaveLevels
-from muster_coordinator.normal.baseline import Baseline, Learned
-from muster_coordinator.normal.fingerprints import Fingerprints
-from muster_coordinator.normal.founders import Founders
-from muster_coordinator.normal.readings import DeviceIndex, MetricReading, by_device, device_indices
-
-COMPARED_BY = (
-    "backend",
-    "batch_size_per_gpu",
-    "gpu_model",
-    "iterations",
-    "peer_access",
-    "shape",
-    "simulated",
-    "size_bytes",
-    "steps",
+from muster.model import Finding, Inventory, Json, Run, Verdict
+from muster_coordinator.model.baseline_commands import (
+    EraseBaseline,
+    SaveBaseline,
+    SaveFingerprint,
+    SaveLevels,
+    SaveResults,
 )
-"""Facts that make runs comparable: the measured hardware, and the amount of work, if the parameters do not give it."""
+from muster_coordinator.model.baselines import BaselineView, FleetFinding, LevelsRecord, ResultsRecord
+from muster_coordinator.model.events import FleetCommand
+from muster_coordinator.normal.baseline import Baseline, Learned
+from muster_coordinator.normal.comparability import (
+    MAX_CONDITION_CHARS,
+    announced_of,
+    condition_of,
+    key_of,
+    results_of,
+    subject_of,
+)
+from muster_coordinator.normal.fingerprints import ComparedResults, Fingerprints
+from muster_coordinator.normal.founders import Founders
+from muster_coordinator.normal.readings import DeviceIndex, MetricReading, by_device
+from muster_coordinator.normal.stored_comparisons import StoredComparisons
 
 COMPARED = ("baseline.outlier", "baseline.drift", "baseline.fingerprint")
 """Codes of the findings of comparisons against a node."""
@@ -53,10 +54,8 @@ MAX_BASELINES = 1_000
 MAX_DEVICES = 2_000_000
 """Maximum number of counted devices over all baselines. A device counts in every baseline that it is in."""
 
-MAX_CONDITION_CHARS = 4_096
-"""Maximum size of a run's conditions. A run with longer ones is not compared, so no node can make the coordinator keep
-them.
-"""
+DEVICES_AT_ONCE = 50_000
+"""Devices that are restored at once after a restart: about 0.2 s of a core."""
 
 MAX_RESULTS = 64
 """Maximum number of fingerprints of one run that are compared; a matrix product has one for each number format."""
@@ -65,9 +64,6 @@ MAX_READINGS = 2_000
 """Maximum number of values of one run that are compared: about ten metrics of 128 devices. Further metrics are left
 out.
 """
-
-MAX_RESULT_CHARS = 256
-"""Maximum length of a fingerprint. A longer result is not compared, so no node can make the coordinator keep it."""
 
 
 @dataclass(slots=True)
@@ -84,6 +80,17 @@ class ComparedRun:
     def hold(self, subject: str, held: Mapping[str, tuple[Finding, ...]]) -> None:
         self.held.update(((node, subject), findings) for node, findings in held.items())
 
+    def note(self, subject: str, learned: Learned | ComparedResults) -> None:
+        """Notes what one comparison has learned."""
+        self.hold(subject, learned.held)
+        match learned:
+            case Learned(baseline=baseline, levels=levels):
+                self.commands += [] if baseline is None else [SaveBaseline(baseline)]
+                self.commands += map(SaveLevels, levels)
+            case ComparedResults(fingerprint=fingerprint, results=results):
+                self.commands += [] if fingerprint is None else [SaveFingerprint(fingerprint)]
+                self.commands += map(SaveResults, results)
+
 
 NOTHING = ComparedRun()
 """The result of a run that is not compared. Most are not."""
@@ -96,16 +103,35 @@ class Baselines:
         self._kept: OrderedDict[str, Baseline | Fingerprints] = OrderedDict()
         self._founders = Founders()
         self._devices = 0
-        self._stored: dict[str, tuple[BaselineRecord | None, list[LevelsRecord]]] = {}
+        self._stored = StoredComparisons()
 
-    def restore(self, baselines: Iterable[BaselineRecord], levels: Iterable[LevelsRecord]) -> None:
-        """Keeps the stored records until their baseline is measured again."""
-        by_baseline: dict[str, list[LevelsRecord]] = defaultdict(list)
-        for record in levels:
-            if record.levels:  # only of nodes that have not left
-                by_baseline[record.baseline].append(record)
-        records = {record.id: record for record in baselines}
-        self._stored = {key: (records.get(key), by_baseline[key]) for key in {*records, *by_baseline}}
+    def restore(self, stored: StoredComparisons) -> None:
+        """Takes over what is stored, and restores the first part of it."""
+        self._stored = stored
+        self.restore_some(DEVICES_AT_ONCE)
+
+    def restore_some(self, devices: int) -> None:
+        """Restores stored comparisons, until about as many devices are compared again."""
+        if not self._stored:
+            return
+        for key in [*self._stored.measured()]:
+            if devices <= 0:
+                return
+            restored = self._restore_baseline(key) or self._restore_fingerprints(key)
+            devices -= 1 if restored is None else 1 + restored.devices
+        self._kept = OrderedDict(sorted(self._kept.items(), key=lambda item: item[1].last_at))
+        self._founders.order(self._kept)
+
+    def records(self) -> list[FleetCommand]:
+        """The commands that store everything again."""
+        commands: list[FleetCommand] = []
+        for kept in self._kept.values():
+            match kept:
+                case Baseline():
+                    commands += [SaveBaseline(kept.record()), *map(SaveLevels, map(kept.levels, kept.measured))]
+                case Fingerprints():
+                    commands += [SaveFingerprint(kept.record()), *map(SaveResults, map(kept.results, kept.measured))]
+        return commands
 
     def observe(
         self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
@@ -115,7 +141,7 @@ class Baselines:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
             return NOTHING
-        if len(json.dumps([_condition(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
+        if len(json.dumps([condition_of(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
             return NOTHING  # these are part of every key below, and are checked once here instead of for each metric
         compared = ComparedRun()
         self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
@@ -125,30 +151,33 @@ class Baselines:
 
     def reset(self, id: str, now: float) -> ComparedRun:
         """Resets a baseline to the present values. Raises Refused if there is no baseline with this id."""
+        self.restore_some(MAX_DEVICES)
         known = {kept.id: kept for kept in self._kept.values() if isinstance(kept, Baseline)}
         if id not in known:
             raise Refused(unknown("baseline", id, known))
-        held, record = known[id].reset(now)
-        compared = ComparedRun(commands=[EraseBaseline(id), SaveBaseline(record)])
-        compared.hold(known[id].subject, held)
+        compared = ComparedRun()
+        compared.note(known[id].subject, known[id].reset(now))
         return compared
 
     def forget(self, node: str) -> list[FleetCommand]:
-        """Forgets a node that has left. Its devices no longer count, and empty levels are stored for it."""
-        had = {key for key, (_, levels) in self._stored.items() if any(record.node == node for record in levels)}
-        for key in had:
-            record, levels = self._stored[key]
-            self._stored[key] = record, [record for record in levels if record.node != node]
+        """Forgets a node that has left. Its devices no longer count, and nothing else is stored of it."""
+        self.restore_some(MAX_DEVICES)
+        had = self._stored.forget(node)
+        fingerprints: set[str] = set()
         for key, kept in self._kept.items():
             before = kept.devices
             kept.forget(node)
             self._devices -= before - kept.devices
-            if isinstance(kept, Baseline) and kept.devices < before:
-                had.add(key)
-        return [SaveLevels(LevelsRecord(baseline=key, node=node, levels={})) for key in sorted(had)]
+            if kept.devices < before:
+                (had if isinstance(kept, Baseline) else fingerprints).add(key)
+        return [
+            *(SaveLevels(LevelsRecord(baseline=key, node=node, levels={})) for key in sorted(had)),
+            *(SaveResults(ResultsRecord(fingerprint=key, node=node, results={})) for key in sorted(fingerprints)),
+        ]
 
     def views(self) -> list[BaselineView]:
         """Every baseline as the API serves it, by id."""
+        self.restore_some(MAX_DEVICES)
         views = (kept.view() for kept in self._kept.values() if isinstance(kept, Baseline))
         return sorted(views, key=lambda view: view.id)
 
@@ -158,7 +187,7 @@ class Baselines:
         return tuple(finding for finding in found if finding is not None)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._kept) + len(self._stored)
 
     def _compare_numbers(
         self,
@@ -171,44 +200,72 @@ class Baselines:
         alike: int,
     ) -> None:
         uuids: dict[DeviceIndex, str] = {device.index: device.uuid for device in inventory.devices}
-        when = _condition(run) | {"machine_type": inventory.machine_type}
+        when = condition_of(run) | {"machine_type": inventory.machine_type}
         room = MAX_READINGS
         for metric, worse in metrics.items():
-            measured = _announced(by_device(run.metrics.get(metric), run.facts), uuids.keys())
+            measured = announced_of(by_device(run.metrics.get(metric), run.facts), uuids.keys())
             readings = [
                 MetricReading(device, uuids.get(device, ""), value) for device, value in measured if value is not None
             ]
             room -= len(readings)
             if room < 0:
                 break
-            if readings and (key := _key(run.check, metric, when)) is not None:
+            if readings and (key := key_of(run.check, metric, when)) is not None:
+                self._restore_baseline(key)
                 known = self._kept.get(key)
                 if isinstance(known, Baseline) and known.worse is not worse:
                     self._drop(key, compared)  # most nodes now announce the other direction as worse
                 baseline = self._baseline(key, run, metric, worse, when)
                 self._note_measured(key, run.node, compared)
-                before = baseline.devices
-                self._note(baseline, baseline.take(run.node, readings, uuids.keys(), now, alike=alike), compared)
+                before, founder = baseline.devices, self._founders.founder(key)
+                learned = baseline.take(run.node, readings, uuids.keys(), now, alike=alike, founder=founder)
+                compared.note(baseline.subject, learned)
                 self._devices += baseline.devices - before
-
-    def _note(self, baseline: Baseline, learned: Learned, compared: ComparedRun) -> None:
-        compared.hold(baseline.subject, learned.held)
-        if learned.anchor is not None:
-            compared.commands.append(SaveBaseline(learned.anchor))
-        if learned.levels is not None:
-            compared.commands.append(SaveLevels(learned.levels))
 
     def _baseline(self, key: str, run: Run, metric: str, worse: Worse, when: Json) -> Baseline:
         kept = self._kept.get(key)
         if not isinstance(kept, Baseline):
+            subject = subject_of(run.check, metric, run.params)
             kept = self._kept[key] = Baseline(
-                id=key, subject=_subject(run, metric), check=run.check, metric=metric, worse=worse, when=when
+                id=key, subject=subject, check=run.check, metric=metric, worse=worse, when=when
             )
-            record, levels = self._stored.pop(key, (None, []))
-            kept.restore(record, levels)
+            kept.restore(None, self._stored.take_levels(key), alike=0)
             self._devices += kept.devices
         self._kept.move_to_end(key)
         return kept
+
+    def _restore_baseline(self, key: str) -> Baseline | None:
+        """Restores a stored baseline, and returns it; None if there is none."""
+        if key not in self._stored.baselines:
+            return None
+        record, levels = self._stored.take_baseline(key)
+        kept = Baseline(
+            id=key,
+            subject=subject_of(record.check, record.metric, record.when.get("params")),
+            check=record.check,
+            metric=record.metric,
+            worse=record.worse,
+            when=record.when,
+        )
+        kept.restore(record, levels, self._stored.alike_under(record.when))
+        self._keep(kept, record.founder)
+        return kept
+
+    def _restore_fingerprints(self, key: str) -> Fingerprints | None:
+        """Restores a stored comparison of fingerprints, and returns it; None if there is none."""
+        if key not in self._stored.fingerprints:
+            return None
+        record, results = self._stored.take_fingerprint(key)
+        kept = Fingerprints(id=key, subject=record.subject, check=record.check, name=record.name)
+        kept.restore(record, results)
+        self._keep(kept, record.founder)
+        return kept
+
+    def _keep(self, restored: Baseline | Fingerprints, founder: str | None) -> None:
+        self._kept[restored.id] = restored
+        self._devices += restored.devices
+        if founder is not None:
+            self._founders.restore(restored.id, founder)
 
     def _compare_results(
         self, run: Run, inventory: Inventory, compared: ComparedRun, *, now: float, alike: int
@@ -216,24 +273,28 @@ class Baselines:
         if run.facts.get("backend") == "cpu":
             return  # the bits of a product depend on the processor, and no fact names it
         present: set[DeviceIndex] = {device.index for device in inventory.devices}
-        for model, name, reported in islice(_results(run), MAX_RESULTS):
-            results = _announced(reported, present)
-            when = _condition(run) | {"gpu_model": model, "software": run.facts.get("software")}
+        for model, name, reported in islice(results_of(run), MAX_RESULTS):
+            results = announced_of(reported, present)
+            when = condition_of(run) | {"gpu_model": model, "software": run.facts.get("software")}
             what = f"fingerprint of {name}"
-            key = _key(run.check, what, when)
+            key = key_of(run.check, what, when)
             if key is None or not results:
                 continue
-            kept = self._kept.get(key)
+            kept = self._restore_fingerprints(key) or self._kept.get(key)
             if not isinstance(kept, Fingerprints):
-                kept = self._kept[key] = Fingerprints(key, _subject(run, f"{what} by {model}"), run.check, name)
+                subject = subject_of(run.check, f"{what} by {model}", run.params)
+                kept = self._kept[key] = Fingerprints(id=key, subject=subject, check=run.check, name=name)
             self._kept.move_to_end(key)
             self._note_measured(key, run.node, compared)
-            before = kept.devices
-            compared.hold(kept.subject, kept.take(run.node, results, present, now, alike=alike))
+            before, founder = kept.devices, self._founders.founder(key)
+            taken = kept.take(run.node, results, present, now, alike=alike, founder=founder)
+            compared.note(kept.subject, taken)
             self._devices += kept.devices - before
 
     def _drop_rarest(self, compared: ComparedRun) -> None:
         """Drops the baselines that the fewest nodes have measured until the limits hold."""
+        if len(self) > MAX_BASELINES:
+            self.restore_some(MAX_DEVICES)
         while len(self._kept) > MAX_BASELINES or (self._devices > MAX_DEVICES and len(self._kept) > 1):
             self._drop(min(self._kept, key=lambda key: self._kept[key].nodes), compared)
 
@@ -248,49 +309,3 @@ class Baselines:
         self._devices -= kept.devices
         compared.hold(kept.subject, kept.release())
         compared.commands.append(EraseBaseline(key))
-
-
-def _condition(run: Run) -> Json:
-    """The parameters and facts that comparable runs share."""
-    return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
-
-
-def _subject(run: Run, what: str) -> str:
-    return f"{run.check} {what} {json.dumps(run.params, sort_keys=True)}"
-
-
-MeasuredT = TypeVar("MeasuredT")
-
-
-def _announced(
-    measured: Sequence[tuple[DeviceIndex, MeasuredT]], present: Set[DeviceIndex]
-) -> list[tuple[DeviceIndex, MeasuredT]]:
-    """The values of devices that the node has announced; of all devices if it announced none."""
-    return [
-        (device, value)
-        for device, value in measured[:MOST_DEVICES]
-        if not present or device is None or device in present
-    ]
-
-
-def _key(check: str, what: str, when: Json) -> str | None:
-    """The id of a comparison, the same after a restart; None if its condition is too long."""
-    text = json.dumps([check, what, when], sort_keys=True)
-    return None if len(text) > MAX_CONDITION_CHARS else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _results(run: Run) -> Iterator[tuple[str, str, list[tuple[DeviceIndex, str]]]]:
-    """The result of each device by its model and the name of the computation. Other values are left out."""
-    fingerprints, models = run.facts.get("fingerprints"), run.facts.get("models")
-    if not isinstance(fingerprints, dict):
-        return
-    for name, results in fingerprints.items():
-        if not isinstance(results, list):
-            continue
-        kinds = models if isinstance(models, list) and len(models) == len(results) else [""] * len(results)
-        by_model: dict[str, list[tuple[DeviceIndex, str]]] = defaultdict(list)
-        for device, model, result in zip(device_indices(run.facts, len(results)), kinds, results, strict=True):
-            if isinstance(result, str) and len(result) <= MAX_RESULT_CHARS:
-                by_model[str(model)].append((device, result))
-        for model, found in by_model.items():
-            yield model, name, found

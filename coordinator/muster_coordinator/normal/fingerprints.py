@@ -16,31 +16,56 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Set
 from itertools import islice
+from typing import NamedTuple
 
 from muster.model import Action, Finding, Severity
-from muster_coordinator.model.baselines import FleetFinding
+from muster_coordinator.model.baselines import FingerprintRecord, FleetFinding, ResultsRecord
 from muster_coordinator.normal.normality import LEAST_PEERS, are_enough
-from muster_coordinator.normal.readings import DeviceIndex
+from muster_coordinator.normal.readings import DeviceIndex, device_index, device_name
 from muster_coordinator.normal.shares import Shares
-from muster_coordinator.normal.suspects import FoundByNode, Suspects
+from muster_coordinator.normal.suspects import FoundByNode, NodeStanding, Suspects
+
+
+class ComparedResults(NamedTuple):
+    """The result of a run: findings that stand against nodes now, and the records to store."""
+
+    held: FoundByNode
+    fingerprint: FingerprintRecord | None
+    results: tuple[ResultsRecord, ...]
 
 
 class Fingerprints:
     """The results of one computation, by node and device."""
 
-    def __init__(self, id: str, subject: str, check: str, name: str) -> None:
+    def __init__(self, *, id: str, subject: str, check: str, name: str) -> None:
         self.id = id
         self.subject = subject
         self.check = check
         self.devices = 0
         self._name = name
+        self._founder = ""
         self._nodes: dict[str, dict[DeviceIndex, str]] = {}
+        self._noted: dict[str, float] = {}  # when each node last measured something new or was out of line
         self._alike = 0
         self._shares = Shares()
         self._counting = 0  # devices that count
         self._counts: Counter[str] = Counter()  # how many devices that count have each result
         self._leader = ""  # the most frequent result; exact as soon as one has the majority
         self._suspects = Suspects()
+
+    def restore(self, stored: FingerprintRecord, results: Iterable[ResultsRecord]) -> None:
+        """Restores the stored records, before the first result."""
+        self._founder = stored.founder
+        standings: list[tuple[str, float, NodeStanding]] = []
+        for record in sorted(results, key=lambda record: record.at):
+            kept = {device_index(name): sys.intern(result) for name, result in record.results.items()}
+            self._nodes[record.node] = kept
+            self._noted[record.node] = record.at
+            self.devices += len(kept)
+            self._shares.replace(0, len(kept))
+            standings.append((record.node, record.at, NodeStanding(record.out_of_line, record.held)))
+        self._suspects.restore(stored.since, standings)
+        self._count_again()
 
     def take(
         self,
@@ -50,11 +75,32 @@ class Fingerprints:
         now: float,
         *,
         alike: int,
-    ) -> FoundByNode:
+        founder: str,
+    ) -> ComparedResults:
         """Adds the results of one run. Returns the findings that stand against nodes now.
 
-        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type.
+        `present` are the devices of the node, empty when unknown; `alike` nodes have the node's machine type. `founder`
+        is the only node that has measured, or empty.
         """
+        stored_before, had = self._stored_state, {**self._nodes.get(node, {})}
+        self._founder = founder
+        held = self._take(node, results, present, now, alike=alike)
+        changed = self._suspects.take_changed() & self._nodes.keys()
+        if self._nodes[node] != had or self._suspects.standing(node).out_of_line:
+            changed.add(node)
+            self._noted[node] = now
+        record = self.record() if self._stored_state != stored_before else None
+        return ComparedResults(held, record, tuple(map(self.results, sorted(changed))))
+
+    def _take(
+        self,
+        node: str,
+        results: Iterable[tuple[DeviceIndex, str]],
+        present: Set[DeviceIndex],
+        now: float,
+        *,
+        alike: int,
+    ) -> FoundByNode:
         self._alike = alike
         before = self._withdraw(node)
         if present:
@@ -73,6 +119,7 @@ class Fingerprints:
         self._drop(node, [*self._nodes.get(node, ())])
         self._enter(node, before)
         self._nodes.pop(node, None)
+        self._noted.pop(node, None)
         self._suspects.forget(node)
 
     def release(self) -> FoundByNode:
@@ -80,9 +127,47 @@ class Fingerprints:
         return self._suspects.release()
 
     @property
+    def measured(self) -> list[str]:
+        """The nodes with results."""
+        return [*self._nodes]
+
+    @property
     def nodes(self) -> int:
         """Number of nodes with results."""
         return len(self._nodes)
+
+    @property
+    def last_at(self) -> float:
+        """When a node last measured something new or was out of line; 0 if none has results."""
+        return max(self._noted.values(), default=0.0)
+
+    @property
+    def _stored_state(self) -> tuple[object, ...]:
+        """What the stored comparison has that changes."""
+        return self._suspects.since, self._founder
+
+    def record(self) -> FingerprintRecord:
+        """The comparison as it is stored."""
+        return FingerprintRecord(
+            id=self.id,
+            subject=self.subject,
+            check=self.check,
+            name=self._name,
+            founder=self._founder,
+            since=self._suspects.since,
+        )
+
+    def results(self, node: str) -> ResultsRecord:
+        """The results of a node as they are stored."""
+        standing = self._suspects.standing(node)
+        return ResultsRecord(
+            fingerprint=self.id,
+            node=node,
+            results={device_name(device): result for device, result in self._nodes[node].items()},
+            at=self._noted.get(node, 0.0),
+            out_of_line=standing.out_of_line,
+            held=standing.held,
+        )
 
     def fleet_finding(self) -> FleetFinding | None:
         """The finding that many nodes differ; None if they do not."""

@@ -7,10 +7,21 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from muster.model import Json, Metric
+from muster_coordinator.model.baselines import DeviceLevel
 from muster_coordinator.normal.normality import EARLIER_RUNS, RECENT_RUNS, Level, own_level_of
 
 DeviceIndex = int | None
 """A device's index; None is the node itself, or the CPU that is measured in place of a device."""
+
+
+def device_name(device: DeviceIndex) -> str:
+    """The index as a key in stored records."""
+    return "" if device is None else str(device)
+
+
+def device_index(name: str) -> DeviceIndex:
+    """The index that such a key stands for."""
+    return int(name) if name else None
 
 
 class MetricReading(NamedTuple):
@@ -61,12 +72,26 @@ class Track:
             return None
         return self.own.spread / abs(self.own.centre) if self.own.centre else 0.0
 
-    def add(self, value: float) -> bool:
-        """Adds a value. Returns whether the own level became known."""
+    def add(self, value: float) -> None:
+        """Adds a value. The own level becomes known with the last of the first values."""
         self.values = (*self.values, value)
-        learned = self.own is None and len(self.values) == EARLIER_RUNS
-        if learned:
+        if self.own is None and len(self.values) == EARLIER_RUNS:
             self.own = own_level_of(self.values)
         if self.own is not None:
             self.values = self.values[-RECENT_RUNS:]
-        return learned
+
+
+def stored_devices(tracks: Mapping[DeviceIndex, Track]) -> dict[str, DeviceLevel]:
+    """What is stored of the devices of a node."""
+    return {
+        device_name(device): (track.uuid, *((None, None) if track.own is None else track.own), track.values)
+        for device, track in tracks.items()
+    }
+
+
+def restored_devices(stored: Mapping[str, DeviceLevel]) -> dict[DeviceIndex, Track]:
+    """The devices of which this was stored."""
+    return {
+        device_index(name): Track(uuid, None if centre is None or spread is None else Level(centre, spread), values)
+        for name, (uuid, centre, spread, values) in stored.items()
+    }

@@ -4,13 +4,21 @@ Example: 3 of 20 nodes become outliers within a week. 3 is at least a tenth of 2
 is common: their findings are withdrawn, and the fleet has a finding instead. Each node takes constant time on average.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from muster.model import Finding
 from muster_coordinator.normal.normality import SAME_TIME_S, is_crowd
 
 FoundByNode = Mapping[str, tuple[Finding, ...]]
 """The findings of the comparison that stand against each node from now on."""
+
+
+class NodeStanding(NamedTuple):
+    """Whether a node was out of line when it last measured, and whether a finding stands against it."""
+
+    out_of_line: bool
+    held: bool
 
 
 class Suspects:
@@ -23,6 +31,26 @@ class Suspects:
         self.out_of_line: dict[str, float] = {}
         self.since: float | None = None
         self._accused: set[str] = set()
+        self._changed: set[str] = set()
+
+    def restore(self, since: float | None, standings: Iterable[tuple[str, float, NodeStanding]]) -> None:
+        """Restores what was known about nodes, each with the time of its last measurement, the latest last."""
+        self.since = since
+        for node, at, standing in standings:
+            if standing.out_of_line:
+                self.out_of_line[node] = at
+            if standing.held:
+                self._accused.add(node)
+            self._forget_the_absent(at)
+
+    def standing(self, node: str) -> NodeStanding:
+        """What is known about a node."""
+        return NodeStanding(node in self.out_of_line, node in self._accused)
+
+    def take_changed(self) -> set[str]:
+        """The nodes with another standing than at the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def take(
         self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float
@@ -31,6 +59,15 @@ class Suspects:
 
         `shifted` means that the whole fleet has become worse.
         """
+        before = self.standing(node)
+        held = self._take(node, found, at=at, nodes=nodes, shifted=shifted, now=now)
+        if self.standing(node) != before:
+            self._changed.add(node)
+        return held
+
+    def _take(
+        self, node: str, found: tuple[Finding, ...], *, at: float, nodes: int, shifted: bool, now: float
+    ) -> FoundByNode:
         self.out_of_line.pop(node, None)
         if found:
             self.out_of_line[node] = at
@@ -54,5 +91,6 @@ class Suspects:
     def release(self) -> FoundByNode:
         """Withdraws all findings. Returns the nodes, each without findings."""
         released: FoundByNode = dict.fromkeys(self._accused, ())
+        self._changed.update(self._accused)
         self._accused.clear()
         return released

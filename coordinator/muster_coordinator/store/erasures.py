@@ -5,10 +5,22 @@ from collections.abc import Sequence
 from sqlalchemy import delete, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from muster_coordinator.model.events import EraseBaseline, EraseReference, EraseStream, FleetCommand
+from muster_coordinator.model.baseline_commands import EraseBaseline
+from muster_coordinator.model.events import EraseReference, EraseStream, FleetCommand
 from muster_coordinator.model.quarantine_events import EraseNode
 from muster_coordinator.store.quiet_rows import outdated_bases
-from muster_coordinator.store.tables import BASELINES, CASES, LEVELS, NODES, REFERENCES, RUN_BASES, STREAMS
+from muster_coordinator.store.tables import (
+    BASELINES,
+    CASES,
+    EVIDENCE,
+    FINGERPRINTS,
+    LEVELS,
+    NODES,
+    REFERENCES,
+    RESULTS,
+    RUN_BASES,
+    STREAMS,
+)
 
 
 class Erasures:
@@ -29,9 +41,12 @@ class Erasures:
         if self._nodes:
             await connection.execute(delete(NODES).where(NODES.c.name.in_(self._nodes)))
             await connection.execute(delete(CASES).where(CASES.c.node.in_(self._nodes)))
+            await connection.execute(delete(EVIDENCE).where(EVIDENCE.c.node.in_(self._nodes)))
         if self._baselines:
             await connection.execute(delete(BASELINES).where(BASELINES.c.id.in_(self._baselines)))
             await connection.execute(delete(LEVELS).where(LEVELS.c.baseline.in_(self._baselines)))
+            await connection.execute(delete(FINGERPRINTS).where(FINGERPRINTS.c.id.in_(self._baselines)))
+            await connection.execute(delete(RESULTS).where(RESULTS.c.fingerprint.in_(self._baselines)))
         if self._bases:
             await connection.execute(
                 delete(RUN_BASES).where(tuple_(RUN_BASES.c.node, RUN_BASES.c.run).in_(self._bases))

@@ -13,11 +13,11 @@ from muster.model import Run
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.database import Database
+from muster_coordinator.store.last_runs import last_runs
 from muster_coordinator.store.merging import Latest, Window, add_from_blocks, quiet_runs, whole_runs
 from muster_coordinator.store.paging import Page
 from muster_coordinator.store.quiet_rows import whole_bases
 from muster_coordinator.store.runs_view import Item, page_of, position
-from muster_coordinator.store.store import last_runs
 from muster_coordinator.store.summaries import device_name
 from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
 

@@ -1,7 +1,7 @@
 """Deletes what is past retention: old runs become summaries of an hour each, and very old data goes.
 
-Runs with findings are kept for longer, and the last runs of each check of a node as long as the node, because health is
-rebuilt from them after a restart. A batch is summarised and deleted in one transaction, so that a run is never counted
+Runs with findings are kept for longer, and the last runs of each check of a node as long as the node, because its
+evidence can be rebuilt from them. A batch is summarised and deleted in one transaction, so that a run is never counted
 twice and never lost.
 
 Nodes that have left the fleet are kept as long as runs without findings. All of these are kept as long as runs with
@@ -24,18 +24,20 @@ from muster_coordinator.model.sweep_records import SweepState
 from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.disk_budget import DiskBudget
+from muster_coordinator.store.last_runs import last_runs
 from muster_coordinator.store.packing import hourly_blocks
 from muster_coordinator.store.rows import Unreadable
-from muster_coordinator.store.store import last_runs
 from muster_coordinator.store.stored_cases import old_transitions
 from muster_coordinator.store.summaries import HOUR_S, Summary, hour_of, summarised
 from muster_coordinator.store.tables import (
     ACTIONS,
+    EVIDENCE,
     GROUPS,
     LEVELS,
     NODES,
     QUIET_RUNS,
     REQUESTS,
+    RESULTS,
     RUN_BASES,
     RUNS,
     SERIES,
@@ -162,7 +164,7 @@ class Retention:
         of_stream = RUNS.c.node == STREAMS.c.node, RUNS.c.stream == STREAMS.c.stream
         async with self._database.writing() as connection:
             await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
-            for table in (LEVELS, RUN_BASES):
+            for table in (LEVELS, RESULTS, EVIDENCE, RUN_BASES):
                 await connection.execute(delete(table).where(table.c.node.not_in(known)))
 
     async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
@@ -213,7 +215,7 @@ class Retention:
         return runs, len(rows) == BATCH and bool(runs)
 
     async def _last(self, connection: AsyncConnection, node: str, checks: set[str]) -> set[str]:
-        """The runs that the fleet gets back after a restart, and those that quiet runs are like, or may be."""
+        """The last runs of these checks, and those that quiet runs are like, or may be."""
         last = await connection.scalars(last_runs(RUNS.c.node == node, RUNS.c.check.in_(checks)))
         used = await connection.scalars(select(QUIET_RUNS.c.base).where(QUIET_RUNS.c.node == node).distinct())
         usable = await connection.scalars(select(RUN_BASES.c.run).where(RUN_BASES.c.node == node))

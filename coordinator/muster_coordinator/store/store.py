@@ -6,45 +6,40 @@ SQLite and PostgreSQL; only the upsert depends on the dialect.
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Insert, Select, Table, func, insert, select
+from sqlalchemy import Insert, Table, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
-from muster.model import Run, Verdict
-from muster.references import Reference
-from muster_coordinator.model.baselines import BaselineRecord, LevelsRecord
+from muster.model import Run
 from muster_coordinator.model.events import (
     FleetCommand,
 )
-from muster_coordinator.model.nodes import StoryEntry, read_node
+from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import DECIDED, Decided
-from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
 from muster_coordinator.store.erasures import Erasures
 from muster_coordinator.store.paging import Page, read_page
-from muster_coordinator.store.quiet_rows import read_bases
-from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.restart import read_saved
+from muster_coordinator.store.rows import read_row
 from muster_coordinator.store.runs_view import RunFilter, read_run, read_runs
 from muster_coordinator.store.stored_cases import (
     decision_rows,
     decisions,
-    read_fleet_state,
-    read_latest_transitions,
-    read_records,
 )
 from muster_coordinator.store.stored_sweeps import (
     read_sweep,
     read_sweeps_since,
-    read_unfinished_sweeps,
 )
 from muster_coordinator.store.tables import (
     ACTIONS,
     BASELINES,
     CASES,
+    EVIDENCE,
+    FINGERPRINTS,
     GROUPS,
     LEVELS,
     META,
@@ -52,6 +47,7 @@ from muster_coordinator.store.tables import (
     QUIET_RUNS,
     REFERENCES,
     REQUESTS,
+    RESULTS,
     RUN_BASES,
     RUNS,
     STORY,
@@ -59,19 +55,22 @@ from muster_coordinator.store.tables import (
     SWEEPS,
 )
 
-RUNS_TO_RESTORE = 8
-"""Runs per node and check that the fleet gets back after a restart: decisive ones, and others."""
-
-CHARACTERS_TO_RESTORE = 16 << 20
-"""Maximum size of the runs of one node that the fleet gets back: five times what sixty checks have with runs of 2 KiB
-each. Without it, a node that made up checks and filled its quota with them could keep the coordinator from starting.
-"""
-
-DECISIVE = (Verdict.PASS, Verdict.FAIL)
-"""The verdicts that confirm or clear a failure; any number of others after them changes nothing about it."""
-
-
-_UPSERTED = (STREAMS, NODES, SWEEPS, GROUPS, REFERENCES, BASELINES, LEVELS, CASES, ACTIONS, META, RUN_BASES)
+_UPSERTED = (
+    STREAMS,
+    NODES,
+    EVIDENCE,
+    SWEEPS,
+    GROUPS,
+    REFERENCES,
+    BASELINES,
+    LEVELS,
+    FINGERPRINTS,
+    RESULTS,
+    CASES,
+    ACTIONS,
+    META,
+    RUN_BASES,
+)
 
 
 class Store:
@@ -132,38 +131,7 @@ class Store:
 
     async def saved(self) -> StoredFleet:
         """The stored state with which the fleet starts."""
-        async with self._database.reading() as connection:
-            nodes = await connection.execute(select(NODES.c.name, NODES.c.body).order_by(NODES.c.name))
-            kept = select(RUNS.c.id, RUNS.c.body).where(RUNS.c.id.in_(_runs_to_restore()))
-            runs = await connection.execute(kept.order_by(RUNS.c.started_at, RUNS.c.seq))
-            streams = await connection.execute(select(STREAMS.c.node, STREAMS.c.stream, STREAMS.c.through))
-            sweeps = await read_unfinished_sweeps(connection)
-            references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
-            baselines = await connection.execute(select(BASELINES.c.id, BASELINES.c.body))
-            levels = await connection.execute(select(LEVELS.c.baseline, LEVELS.c.body))
-            records = await read_records(connection)
-            transitions = await read_latest_transitions(connection)
-            fleet_state = await read_fleet_state(connection)
-            bases = await read_bases(connection)
-        return StoredFleet(
-            nodes=read_rows("nodes", nodes, read_node),
-            runs=tuple(self._database.unread.leave_out("runs", runs, Run.model_validate_json)),
-            streams={(node, stream): read_row("streams", node, through, int) for node, stream, through in streams},
-            sweeps=sweeps,
-            references=tuple(
-                ReferenceRecord(
-                    number=number,
-                    reference=read_row("operator_references", number, body, Reference.model_validate_json),
-                )
-                for number, body in references
-            ),
-            baselines=read_rows("baselines", baselines, BaselineRecord.model_validate_json),
-            levels=read_rows("device_levels", levels, LevelsRecord.model_validate_json),
-            quarantine=records,
-            transitions=transitions,
-            fleet_state=fleet_state,
-            bases=bases,
-        )
+        return await read_saved(self._database)
 
     async def sweeps_since(self, moment: float) -> tuple[SweepRecord, ...]:
         """The sweeps that were created after `moment`, without their groups."""
@@ -226,23 +194,3 @@ def _insert_new(table: Table, dialect: str) -> Insert:
     SQLAlchemy sends rows with ON CONFLICT one by one.
     """
     return postgresql.insert(table).on_conflict_do_nothing() if dialect == "postgresql" else insert(table)
-
-
-def last_runs(*wanted: ColumnElement[bool]) -> Select[tuple[str]]:
-    """The ids of each node's last runs of each check that are not SKIPPED, among the wanted ones.
-
-    Runs in groups are counted separately, so that a long sweep does not push out the node's own runs.
-    """
-    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
-    kind = (RUNS.c.group.is_(None), RUNS.c.verdict.in_(DECISIVE))
-    place = func.row_number().over(partition_by=(RUNS.c.node, RUNS.c.check, *kind), order_by=newest_first)
-    ranked = select(RUNS.c.id, place.label("place")).where(RUNS.c.verdict != Verdict.SKIPPED.value, *wanted).subquery()
-    return select(ranked.c.id).where(ranked.c.place <= RUNS_TO_RESTORE)
-
-
-def _runs_to_restore() -> Select[tuple[str]]:
-    """The ids of the last runs of all nodes, without the oldest if those of one node are too large."""
-    newest_first = (RUNS.c.started_at.desc(), RUNS.c.seq.desc())
-    so_far = func.sum(func.length(RUNS.c.body)).over(partition_by=RUNS.c.node, order_by=newest_first, rows=(None, 0))
-    sizes = select(RUNS.c.id, so_far.label("so_far")).where(RUNS.c.id.in_(last_runs())).subquery()
-    return select(sizes.c.id).where(sizes.c.so_far <= CHARACTERS_TO_RESTORE)

@@ -18,7 +18,16 @@ METADATA = MetaData()
 
 META = Table("meta", METADATA, Column("key", Text, primary_key=True), Column("value", Text, nullable=False))
 
-NODES = Table("nodes", METADATA, Column("name", Text, primary_key=True), Column("body", Text, nullable=False))
+NODES = Table(
+    "nodes",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("announced", Text),
+)
+"""`announced` are the checks and plugins: nine tenths of a record, and the same text for most nodes."""
+
+EVIDENCE = Table("evidence", METADATA, Column("node", Text, primary_key=True), Column("body", Text, nullable=False))
 
 STREAMS = Table(
     "streams",
@@ -83,6 +92,18 @@ LEVELS = Table(
     "device_levels",
     METADATA,
     Column("baseline", Text, primary_key=True),
+    Column("node", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+FINGERPRINTS = Table(
+    "fingerprints", METADATA, Column("id", Text, primary_key=True), Column("body", Text, nullable=False)
+)
+
+RESULTS = Table(
+    "device_results",
+    METADATA,
+    Column("fingerprint", Text, primary_key=True),
     Column("node", Text, primary_key=True),
     Column("body", Text, nullable=False),
 )

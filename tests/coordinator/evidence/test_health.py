@@ -4,7 +4,8 @@ import pytest
 from tests.cases import cases
 
 from muster.model import Action, Finding, Health, Run, Severity, Verdict
-from muster_coordinator.evidence.health import HEALTH, MOVES, CheckStanding, Evidence, HealthOutcome
+from muster_coordinator.evidence.health import HEALTH, MOVES, Evidence, HealthOutcome
+from muster_coordinator.model.evidence_record import CheckStanding
 from muster_coordinator.model.nodes import NodeFinding
 
 _SEVERITY = {Verdict.WARN: Severity.WARNING, Verdict.FAIL: Severity.ERROR, Verdict.UNKNOWN: Severity.UNKNOWN}

@@ -17,6 +17,7 @@ from muster_coordinator.model.events import (
     FleetCommand,
     InventorySeen,
     ReportSeen,
+    SaveEvidence,
     SendAck,
     StoreRuns,
     Ticked,
@@ -105,9 +106,9 @@ def test_runs_are_stored_of_so_many_checks_at_most():
         commands += made.handle(report(*made_up, after=first - 1), 100.0 * first)
     assert stored(commands) == MOST_CHECKS
     assert [it.ack.stored_through for it in commands if isinstance(it, SendAck)][-1] == 1000
-    kept = tuple(it for command in commands if isinstance(command, StoreRuns) for it in command.runs)
     again = Fleet(name="test", epoch=8)
-    again.restore(StoredFleet(runs=kept, streams={("a", "s"): 1000}), 200_000.0)
+    evidence = tuple(command.record for command in commands if isinstance(command, SaveEvidence))
+    again.restore(StoredFleet(evidence=evidence, streams={("a", "s"): 1000}), 200_000.0)
     more = [run(1001).model_copy(update={"check": "c1001"}), run(1002).model_copy(update={"check": "c7"})]
     assert stored(again.handle(report(*more, after=1000), 200_001.0)) == 1
 

@@ -8,11 +8,12 @@ from tests.coordinator.normal.measured_fleet import Fleet, Round, gemm
 from muster.check import Worse
 from muster.errors import Refused
 from muster.model import Device, Run, Verdict
-from muster_coordinator.model.events import EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.model.baseline_commands import EraseBaseline, SaveBaseline, SaveLevels
 from muster_coordinator.normal import baselines
 from muster_coordinator.normal.baselines import Baselines
 from muster_coordinator.normal.founders import MOST_ALONE
 from muster_coordinator.normal.normality import EARLIER_RUNS, SAME_TIME_S, Level, is_crowd, level_of, too_bad
+from muster_coordinator.normal.stored_comparisons import StoredComparisons
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def test_a_bad_fleet_does_not_teach_that_bad_is_normal(fleet: Fleet) -> None:
     assert fleet.view.anchor.centre == pytest.approx(700, rel=0.02)
     assert fleet.view.shift is not None
     reset = fleet.baselines.reset(fleet.view.id, 1000.0)
-    assert [type(command) for command in reset.commands] == [EraseBaseline, SaveBaseline]
+    assert [type(command) for command in reset.commands] == [SaveBaseline, *[SaveLevels] * 20]
     assert fleet.view.anchor.centre == pytest.approx(595, rel=0.02)
     assert fleet.view.shift is None
     fleet.rounds(5, Round(3, 20, 0.01, everyone))
@@ -218,7 +219,7 @@ def test_what_cannot_be_compared_is_apart(fleet: Fleet, other: dict[str, Any]) -
 
 
 def test_a_restart_changes_nothing() -> None:
-    """Anchors and own levels come back as they were, the last runs fill the rest, and nobody counts twice."""
+    """Anchors, own levels, last values and nodes out of line come back as they were, and so it goes on."""
     before = Fleet()
     runs = []
     for source in (Round(1, 40, 0.01), Round(2, 40, 0.01, {"n7": 0.8})):
@@ -229,13 +230,17 @@ def test_a_restart_changes_nothing() -> None:
     stored = {command.record.id: command.record for command in before.commands if isinstance(command, SaveBaseline)}
     levels = {command.record.node: command.record for command in before.commands if isinstance(command, SaveLevels)}
     known = Baselines()
-    known.restore(stored.values(), levels.values())
+    known.restore(StoredComparisons(baselines=stored, levels={before.view.id: levels.values()}))
     after = Fleet(known)
-    for run in runs[-40 * EARLIER_RUNS :]:
-        after.measure(run)
-    assert after.against == before.against != {}
     assert after.view == before.view
-    assert after.commands == []
+    assert after.view.out_of_line == ("n7",)
+    after.now = before.now
+    before.commands.clear()
+    for run in Round(3, 40, 0.01, {"n7": 0.8}):
+        before.measure(run)
+        after.measure(run)
+    assert after.commands == before.commands
+    assert after.against == before.against != {}
 
 
 def test_a_restart_does_not_take_a_reset_back() -> None:
@@ -248,7 +253,7 @@ def test_a_restart_does_not_take_a_reset_back() -> None:
     reset = before.baselines.reset(before.view.id, before.now)
     (stored,) = [command.record for command in reset.commands if isinstance(command, SaveBaseline)]
     known = Baselines()
-    known.restore([stored], [])
+    known.restore(StoredComparisons(baselines={stored.id: stored}))
     after = Fleet(known)
     for run in runs:
         after.measure(run)
@@ -265,7 +270,7 @@ def test_the_few_that_come_first_after_a_restart_are_not_the_fleet() -> None:
     before.rounds(4, Round(1, 50, 0.005, kinds))
     (*_, stored) = [command.record for command in before.commands if isinstance(command, SaveBaseline)]
     known = Baselines()
-    known.restore([stored], [])
+    known.restore(StoredComparisons(baselines={stored.id: stored}))
     after = Fleet(known)
     for run in sorted((run for _ in range(3) for run in Round(2, 50, 0.005, kinds)), key=lambda run: int(run.node[1:])):
         after.measure(run)

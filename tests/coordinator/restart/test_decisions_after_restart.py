@@ -13,7 +13,7 @@ from muster_coordinator.model.quarantine_events import (
     SaveRecord,
     SaveTransition,
 )
-from muster_coordinator.store.store import RUNS_TO_RESTORE
+from muster_coordinator.store.last_runs import RUNS_TO_RESTORE
 
 
 async def test_a_fleet_that_is_well_begins_quietly(lives):

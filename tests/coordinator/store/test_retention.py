@@ -12,9 +12,10 @@ from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.store import retention as retention_module
 from muster_coordinator.store.history import HistoryFilter, history
+from muster_coordinator.store.last_runs import RUNS_TO_RESTORE
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.runs_view import RunFilter
-from muster_coordinator.store.store import RUNS_TO_RESTORE, Store
+from muster_coordinator.store.store import Store
 
 HOUR, DAY = 3_600.0, 86_400.0
 NOW = 500_000 * HOUR  # the beginning of an hour

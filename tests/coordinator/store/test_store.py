@@ -10,17 +10,18 @@ from muster.references import Reference
 from muster_coordinator.model.events import (
     AppendStory,
     EraseReference,
+    SaveEvidence,
     SaveGroup,
     SaveNode,
     SaveReference,
     SaveSweep,
     StoreRuns,
 )
+from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepState
-from muster_coordinator.store import store as store_module
-from muster_coordinator.store import stored_sweeps
+from muster_coordinator.store import last_runs, stored_sweeps
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.store import Store
 
@@ -69,7 +70,8 @@ async def test_runs_are_in_their_place_although_the_clock_of_their_node_was_set(
     """What was found while the clock was ahead is not what was found last; the run says what its node has reported."""
     early, late = make_run(1, verdict=Verdict.FAIL), make_run(2)
     ahead = early.model_copy(update={"started_at": early.started_at + 300})
-    await store.write([StoreRuns("n1", "s", 1, (ahead,), behind_s=-300.0), stored(late)])
+    runs = StoreRuns("n1", "s", 1, (ahead,), behind_s=-300.0)
+    await store.write([SaveNode(make_node("n1", START)), runs, stored(late)])
     assert (await store.saved()).runs == (ahead, late)
     assert await every_run(store, 10) == [late.id, early.id]
 
@@ -83,20 +85,24 @@ async def test_no_run_began_after_it_was_stored(store):
 
 
 async def test_only_the_last_runs_of_each_check_are_restored(store):
-    """Eight runs per node and check, oldest first; skipped runs and runs in groups push nothing out."""
+    """Of nodes without evidence, eight per check, oldest first; skipped runs and runs in groups push nothing out."""
+    await store.write([SaveNode(make_node("n1", START)), SaveNode(make_node("n2", START))])
     await store.write([stored(*(make_run(seq) for seq in range(1, 11)))])
     await store.write([stored(make_run(11, verdict=Verdict.SKIPPED), make_run(12, group="g"))])
     await store.write([stored(make_run(13, check="nvml"))])
     await store.write([stored(make_run(1, node="n2"))])
     saved = await store.saved()
     assert [run.id for run in saved.runs] == ["n2-1", *(f"n1-{seq}" for seq in (3, 4, 5, 6, 7, 8, 9, 10, 12, 13))]
+    await store.write([SaveEvidence(EvidenceRecord(node="n1"))])
+    assert [run.id for run in (await store.saved()).runs] == ["n2-1"]
 
 
 async def test_of_what_one_node_has_stored_only_so_much_is_restored(store, monkeypatch):
     """The latest runs, as far as they fit; those of other nodes as ever."""
-    monkeypatch.setattr(store_module, "CHARACTERS_TO_RESTORE", 30_000)
+    monkeypatch.setattr(last_runs, "CHARACTERS_TO_RESTORE", 30_000)
     large = [make_run(seq, check=f"c{seq}", facts={"text": "x" * 9_000}) for seq in range(1, 11)]
     await store.write([stored(*large), stored(make_run(1, node="n2"))])
+    await store.write([SaveNode(make_node("n1", START)), SaveNode(make_node("n2", START))])
     assert [run.id for run in (await store.saved()).runs] == ["n2-1", "n1-8", "n1-9", "n1-10"]
 
 
