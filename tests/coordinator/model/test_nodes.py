@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from tests.coordinator.fleets import fleet, inventory
 
 from muster_coordinator.model.events import SaveNode
-from muster_coordinator.model.nodes import read_node
+from muster_coordinator.model.nodes import Announced, read_announced, read_node
 
 
 def stored() -> dict[str, object]:
@@ -40,6 +40,12 @@ def test_announcements_that_are_no_longer_valid_are_dropped(poison: dict[str, ob
     """An earlier release may have stored them. The decisions stay, and the node announces itself again."""
     record = read_node(json.dumps(stored() | poison | {"service": "CORDONED"}))
     assert (record.name, record.service, record.checks) == ("a", "CORDONED", ())
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"checks": [{"name": "odd name/#"}]}'])
+def test_announcements_that_cannot_be_read_are_dropped(text: str) -> None:
+    """The node announces itself again."""
+    assert read_announced(text) == Announced()
 
 
 @pytest.mark.parametrize("body", ["[]", '{"name": "a"}', "{"])

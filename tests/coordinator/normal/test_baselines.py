@@ -1,5 +1,6 @@
 """What the coordinator takes for normal, and whom it finds out of line."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from muster.check import Worse
 from muster.errors import Refused
 from muster.model import Device, Run, Verdict
 from muster_coordinator.model.baseline_commands import EraseBaseline, SaveBaseline, SaveLevels
+from muster_coordinator.model.baselines import LevelsRecord
 from muster_coordinator.normal import baselines
 from muster_coordinator.normal.baselines import Baselines
 from muster_coordinator.normal.founders import MOST_ALONE
@@ -227,20 +229,78 @@ def test_a_restart_changes_nothing() -> None:
             runs += list(source)
     for run in runs:
         before.measure(run)
-    stored = {command.record.id: command.record for command in before.commands if isinstance(command, SaveBaseline)}
-    levels = {command.record.node: command.record for command in before.commands if isinstance(command, SaveLevels)}
-    known = Baselines()
-    known.restore(StoredComparisons(baselines=stored, levels={before.view.id: levels.values()}))
-    after = Fleet(known)
+    after = restarted(before)
     assert after.view == before.view
     assert after.view.out_of_line == ("n7",)
-    after.now = before.now
+    after.held.clear()
     before.commands.clear()
     for run in Round(3, 40, 0.01, {"n7": 0.8}):
         before.measure(run)
         after.measure(run)
     assert after.commands == before.commands
     assert after.against == before.against != {}
+
+
+def restarted(before: Fleet) -> Fleet:
+    """The fleet after a restart from what was stored last."""
+    stored = {command.record.id: command.record for command in before.commands if isinstance(command, SaveBaseline)}
+    levels = {command.record.node: command.record for command in before.commands if isinstance(command, SaveLevels)}
+    known = Baselines()
+    known.restore(StoredComparisons(baselines=stored, levels={before.view.id: levels.values()}))
+    after = Fleet(known)
+    after.now, after.held = before.now, {**before.held}
+    return after
+
+
+def test_a_shift_after_a_restart_withdraws_what_stood_before_it() -> None:
+    """The finding against a slow node ends with the shift, and does not come back with another restart."""
+    before = Fleet()
+    before.rounds(4, Round(1, 40, 0.01, {"n7": 0.8}))
+    assert [*before.against] == ["n7"]
+    after = restarted(before)
+    slow = {f"n{number}": 0.7 for number in range(40) if number != 7}
+    after.gone.add("n7")
+    after.rounds(4, Round(2, 40, 0.01, slow))
+    assert after.against == {}
+    (finding,) = after.baselines.findings()
+    levels = {command.record.node: command.record for command in after.commands if isinstance(command, SaveLevels)}
+    assert (levels["n7"].out_of_line, levels["n7"].held) == (True, False)
+    after.commands = before.commands + after.commands
+    assert restarted(after).baselines.findings() == (finding,)
+
+
+def test_a_large_fleet_is_restored_one_part_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured, or has found that the fleet is slower, comes first; whoever looks sees everything."""
+    before = Fleet()
+    for size in range(4):
+        before.rounds(3, [gemm(f"n{number}", 700.0, params={"size": size}) for number in range(20)])
+    stored = {command.record.id: command.record for command in before.commands if isinstance(command, SaveBaseline)}
+    shifted, *others = stored
+    stored[shifted] = stored[shifted].model_copy(update={"since": 1.0})
+    levels: dict[str, dict[str, LevelsRecord]] = {key: {} for key in stored}
+    for command in before.commands:
+        if isinstance(command, SaveLevels):
+            levels[command.record.baseline][command.record.node] = command.record
+    read: list[str] = []
+
+    def reading(key: str) -> Iterator[LevelsRecord]:
+        read.append(key)
+        yield from levels[key].values()
+
+    monkeypatch.setattr(baselines, "DEVICES_AT_ONCE", 10)
+    known = Baselines()
+    reversed_order = dict(reversed(stored.items()))
+    known.restore(StoredComparisons(baselines=reversed_order, levels={key: reading(key) for key in stored}))
+    assert read == [shifted]
+    assert [finding.baseline for finding in known.findings()] == [shifted]
+    assert len(known) == 4
+    after = Fleet(known)
+    after.measure(gemm("n1", 700.0, params={"size": 1}))
+    assert read == [shifted, others[0]]
+    known.restore_some(1)
+    assert len(read) == 3
+    assert [view.devices for view in known.views()] == [20] * 4
+    assert sorted(read) == sorted(stored)
 
 
 def test_a_restart_does_not_take_a_reset_back() -> None:

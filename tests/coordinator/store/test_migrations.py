@@ -1,6 +1,7 @@
 """A database of an earlier muster is brought up to this one's schema with all that is in it."""
 
 import itertools
+import json
 import sqlite3
 
 import pytest
@@ -8,11 +9,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import func, select, text
 from tests.coordinator.store.revisions import downgrade
+from tests.coordinator.store.stored_records import make_node
 
 from muster.config import Settings
 from muster.errors import Unavailable
 from muster.model import Run, ServiceState, Verdict
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.baseline_commands import SaveLevels
+from muster_coordinator.model.baselines import LevelsRecord
 from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, SaveSweep, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
@@ -116,6 +120,29 @@ async def test_a_newer_schema_is_refused(settings):
     connection.close()
     with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0008"):
         await Store.open(settings)
+
+
+async def test_what_nodes_announce_and_their_own_levels_stay(settings):
+    """Checks and plugins, as they were stored beside the rest of a node, and levels of devices without their values."""
+    node = make_node("n1", START)
+    level = LevelsRecord(
+        baseline="b1", node="n1", levels={"0": ("GPU-1", 700.0, 2.5, (699.0,)), "1": ("", None, None, ())}
+    )
+    store = await Store.open(settings)
+    await store.write([SaveNode(node), SaveNode(NODE.model_copy(update={"name": "n2"})), SaveLevels(level)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, "0007")
+        assert len(json.loads(await connection.scalar(text("SELECT body FROM nodes WHERE name = 'n1'")))["checks"]) == 1
+        await connection.execute(text("INSERT INTO nodes (name, body) VALUES ('n3', '{')"))
+    await store.close()
+
+    again = await Store.open(settings)
+    async with again.database.engine.begin() as connection:
+        await connection.execute(text("DELETE FROM nodes WHERE name = 'n3'"))
+    saved = await again.saved()
+    await again.close()
+    assert saved.nodes == (node, NODE.model_copy(update={"name": "n2"}))
+    assert [*saved.levels["b1"]] == [LevelsRecord(baseline="b1", node="n1", levels={"0": ("GPU-1", 700.0, 2.5, ())})]
 
 
 async def test_hourly_summaries_of_before_are_in_the_history(settings):
