@@ -88,6 +88,15 @@ class Announcements:
         self._compared: dict[str, Mapping[str, Worse]] = {}
         self._running: Counter[str] = Counter()
 
+    def restore(self, announced: Iterable[Iterable[CheckInfo]]) -> None:
+        """Restores the announcements of all nodes."""
+        for checks in announced:
+            for check in checks:
+                self._running[check.name] += runs_by_itself(check)
+                self._metrics[check.name][_metrics(check)] += 1
+        for name in [*self._metrics]:
+            self._count(name)
+
     def replace(self, before: Iterable[CheckInfo], after: Iterable[CheckInfo]) -> None:
         """Replaces the announcement of a node."""
         gone, new = list(before), list(after)

@@ -65,7 +65,7 @@ class NodeRegistry:
             else:
                 node = self.nodes[record.name] = Node.from_record(record)
                 node.backlog_before = now
-                self._announced.replace((), node.checks.values())
+        self._announced.restore(node.checks.values() for node in self.nodes.values())
         self.baselines.restore(StoredComparisons.of(saved, self._machine_types))
         outdated = self.nodes.keys() - self.due.restore(saved.evidence)
         commands: list[FleetCommand] = []

@@ -36,14 +36,13 @@ class SharedValues:
 
     def restored(self, records: Iterable[NodeRecord]) -> Iterator[NodeRecord]:
         """The same for stored records: many have one object for all their checks, which is looked at only once."""
-        known: dict[int, tuple[NodeRecord, NodeRecord]] = {}  # with the first record, so that no other gets its id
+        known: dict[tuple[int, int], tuple[NodeRecord, NodeRecord]] = {}  # the first keeps others from getting its ids
         for record in records:
-            key = id(record.checks)
+            key = id(record.checks), id(record.plugins)
             if key not in known:
                 known[key] = record, self.with_shared(record)
             _, shared = known[key]
-            update = {"checks": shared.checks, "plugins": tuple(map(self.shared, record.plugins))}
-            yield record.model_copy(update=update)
+            yield record.model_copy(update={"checks": shared.checks, "plugins": shared.plugins})
 
     def with_shared(self, announced: AnnouncedT) -> AnnouncedT:
         """The same with the shared objects for its checks and plugins."""

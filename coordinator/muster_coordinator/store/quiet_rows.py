@@ -91,11 +91,12 @@ def outdated_bases(commands: Iterable[FleetCommand]) -> list[tuple[str, str]]:
 
 async def read_bases(connection: AsyncConnection) -> tuple[RunBase, ...]:
     """The runs that new runs may be like, of each check the latest last. Whatever is damaged is left out."""
-    rows = await connection.execute(select(RUN_BASES).order_by(RUN_BASES.c.number))
+    of_base = (RUN_BASES.c.node, RUN_BASES.c.check, RUN_BASES.c.run, RUN_BASES.c.stream, RUN_BASES.c.verdict)
+    rows = await connection.execute(select(*of_base, RUN_BASES.c.shape).order_by(RUN_BASES.c.number))
     return tuple(
-        RunBase(row["node"], row["check"], row["run"], row["stream"], row["verdict"], _shape(row["shape"]))
-        for row in rows.mappings()
-        if isinstance(row["shape"], bytes) and len(row["shape"]) == 3 * _DIGEST_BYTES
+        RunBase(node, check, run, stream, verdict, _shape(shape))
+        for node, check, run, stream, verdict, shape in rows.all()
+        if isinstance(shape, bytes) and len(shape) == 3 * _DIGEST_BYTES
     )
 
 

@@ -88,8 +88,10 @@ async def read_saved(database: Database) -> StoredFleet:
 
 
 async def _rows(connection: AsyncConnection, query: Select[Any]) -> AsyncIterator[Any]:
-    async for row in await connection.stream(query.execution_options(yield_per=ROWS_AT_A_TIME)):
-        yield row
+    rows = await connection.stream(query.execution_options(yield_per=ROWS_AT_A_TIME))
+    async for part in rows.partitions():
+        for row in part:
+            yield row
 
 
 async def _nodes(connection: AsyncConnection) -> tuple[NodeRecord, ...]:

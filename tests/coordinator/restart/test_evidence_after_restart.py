@@ -26,7 +26,7 @@ NODES = tuple(f"n{number:02}" for number in range(24))
 SEEDS = range(6)
 EVENTS = 700
 START = 1_800_000_000.0
-STORED = (EraseBaseline, SaveBaseline, SaveFingerprint, SaveLevels, SaveResults, SaveEvidence)
+SAVED = (SaveBaseline, SaveFingerprint, SaveLevels, SaveResults, SaveEvidence)
 
 
 def check(name: str, **more: Any) -> CheckInfo:
@@ -131,7 +131,7 @@ def stored(commands: list[Any]) -> list[Any]:
     for command in commands:
         if isinstance(command, EraseBaseline):
             bodies.append(command.baseline)
-        elif isinstance(command, STORED):
+        elif isinstance(command, SAVED):
             body = command.record.model_dump(mode="json")
             bodies.append(f"{body | {'verdicts': plain(body.get('verdicts', {}))}}")
     return sorted(bodies)
