@@ -41,7 +41,7 @@ class NodeFinding(Finding):
 
 
 class NodeRecord(Data):
-    """A node as it is stored. Its health is not stored: after a restart it follows from the runs again.
+    """A node as it is stored. Its health is not stored: it follows from the evidence about it.
 
     `convictions` are the findings of sweeps; their `run` is the id of the sweep. `learned_leaf` is the leaf that sweeps
     have shown. `scheduler_labels` are by actor. `clock_ahead_s` is set while the clock of the node is wrong. A

@@ -1,5 +1,6 @@
 """The numbers that a run measured, device by device, and what one device measured over its runs (`Track`)."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -90,8 +91,10 @@ def stored_devices(tracks: Mapping[DeviceIndex, Track]) -> dict[str, DeviceLevel
 
 
 def restored_devices(stored: Mapping[str, DeviceLevel]) -> dict[DeviceIndex, Track]:
-    """The devices of which this was stored."""
+    """The devices of which this was stored. The text of a UUID is one object for all baselines."""
     return {
-        device_index(name): Track(uuid, None if centre is None or spread is None else Level(centre, spread), values)
+        device_index(name): Track(
+            sys.intern(uuid), None if centre is None or spread is None else Level(centre, spread), values
+        )
         for name, (uuid, centre, spread, values) in stored.items()
     }
