@@ -103,8 +103,7 @@ class Fleet:
         commands += self._references.restore(saved.references, now)
         commands += self._sweeps.restore(saved.sweeps, past, now)
         commands += self._tests.restore(now)
-        commands += self._restore_decisions(saved, now)
-        return [*commands, *self._registry.due.take()]
+        return [*commands, *self._restore_decisions(saved, now), *self._registry.due.take()]
 
     def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""

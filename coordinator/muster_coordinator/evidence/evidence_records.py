@@ -52,11 +52,11 @@ def record_of(node: str, evidence: Evidence, stored_checks: Iterable[str]) -> Ev
 
 
 class DueRecords:
-    """The nodes whose evidence has changed since it was stored."""
+    """The nodes whose evidence has changed since it was stored, and the checks of all nodes with stored runs."""
 
-    def __init__(self, nodes: Mapping[str, Node], stored_checks: StoredChecks) -> None:
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self.stored_checks = StoredChecks()
         self._nodes = nodes
-        self._stored_checks = stored_checks
         self._due: set[str] = set()
 
     def restore(self, stored: Iterable[EvidenceRecord]) -> set[str]:
@@ -64,7 +64,7 @@ class DueRecords:
         names = set()
         for record in stored:
             names.add(record.node)
-            self._stored_checks.restore(record.node, (*record.verdicts, *record.others))
+            self.stored_checks.restore(record.node, (*record.verdicts, *record.others))
             if (node := self._nodes.get(record.node)) is not None:
                 node.evidence = evidence_of(record, node.evidence.convictions.values())
         return names
@@ -73,7 +73,7 @@ class DueRecords:
         """Notes nodes whose evidence was rebuilt from these runs."""
         self._due |= due
         for run in runs:
-            self._stored_checks.restore(run.node, (run.check,))
+            self.stored_checks.restore(run.node, (run.check,))
 
     def note(self, node: str) -> None:
         """Notes that the evidence about a node has changed."""
@@ -86,14 +86,14 @@ class DueRecords:
 
     def erase(self, node: str) -> None:
         """Notes that nothing about a node is kept any more."""
-        self._stored_checks.forget(node)
+        self.stored_checks.forget(node)
         self._due.discard(node)
 
     def take(self) -> list[SaveEvidence]:
         """The commands that store what has changed since the last call. Of a node that has left, little is kept."""
-        due, self._due = self._due | self._stored_checks.take_changed(), set()
+        due, self._due = self._due | self.stored_checks.take_changed(), set()
         return [SaveEvidence(self._record(name)) for name in sorted(due)]
 
     def _record(self, name: str) -> EvidenceRecord:
         node = self._nodes.get(name)
-        return record_of(name, Evidence() if node is None else node.evidence, self._stored_checks.of(name))
+        return record_of(name, Evidence() if node is None else node.evidence, self.stored_checks.of(name))

@@ -18,7 +18,6 @@ from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.rebuilt_evidence import rebuild
 from muster_coordinator.evidence.shared_values import SharedValues
-from muster_coordinator.evidence.stored_checks import StoredChecks
 from muster_coordinator.evidence.story import Story
 from muster_coordinator.model.events import Announce, FleetCommand, LabelsSeen, PresenceSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeView
@@ -44,8 +43,7 @@ class NodeRegistry:
         self._definitions = SharedValues()
         self.heartbeats = Heartbeats(heartbeat_s)
         self.story = Story(orders)
-        self.stored_checks = StoredChecks()
-        self.due = DueRecords(self.nodes, self.stored_checks)
+        self.due = DueRecords(self.nodes)
         self._conduct = Conduct()
         self._orders = orders
         self._places = places

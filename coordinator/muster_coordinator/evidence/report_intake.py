@@ -139,7 +139,7 @@ class ReportIntake:
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
         self._quotas.charge(run.node, runs=cost, stored_bytes=size)
-        if self._registry.stored_checks.admit(run):
+        if self._registry.due.stored_checks.admit(run):
             after = node.evidence.checks.get(run.check)
             moved = after is not before or (after is None and run.verdict is not Verdict.SKIPPED)
             announced = node.checks.get(run.check)

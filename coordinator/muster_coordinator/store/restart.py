@@ -6,7 +6,7 @@ text until the comparison is restored.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from sqlalchemy import Select, Table, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,7 +22,7 @@ from muster_coordinator.store.database import Database
 from muster_coordinator.store.last_runs import runs_to_restore
 from muster_coordinator.store.node_rows import NodeRows
 from muster_coordinator.store.quiet_rows import read_bases
-from muster_coordinator.store.rows import Unread, read_row
+from muster_coordinator.store.rows import RecordT, Unread, read_row
 from muster_coordinator.store.stored_cases import read_fleet_state, read_latest_transitions, read_records
 from muster_coordinator.store.stored_sweeps import read_unfinished_sweeps
 from muster_coordinator.store.tables import (
@@ -41,8 +41,6 @@ ROWS_AT_A_TIME = 1_000
 
 NODES_AT_A_TIME = 500
 """Nodes whose runs are read together: fewer than a statement may have parameters."""
-
-RecordT = TypeVar("RecordT")
 
 
 class LazyRecords(Generic[RecordT]):

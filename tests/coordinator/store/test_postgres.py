@@ -1,0 +1,103 @@
+"""The store on a PostgreSQL server of its own: what it writes, packs, deletes and starts from, as with SQLite."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from benchmarks.private_postgres import DEBIAN, postgres
+from sqlalchemy import text
+from tests.coordinator.restart import test_evidence_after_restart as restart
+from tests.coordinator.store.revisions import downgrade
+from tests.coordinator.store.stored_records import START, make_node, make_run, stored
+
+from muster.config import Settings, StoreSettings
+from muster_coordinator.model.baseline_commands import EraseBaseline, SaveLevels, SaveResults
+from muster_coordinator.model.baselines import LevelsRecord, ResultsRecord
+from muster_coordinator.model.events import SaveEvidence, SaveNode
+from muster_coordinator.model.evidence_record import EvidenceRecord
+from muster_coordinator.model.quarantine_events import EraseNode
+from muster_coordinator.store.store import Store
+from muster_coordinator.store.tables import METADATA
+
+EVIDENCE = EvidenceRecord(node="n1", others=("gemm",))
+LEVELS = LevelsRecord(baseline="b1", node="n1", levels={"0": ("GPU-1", 700.0, 2.5, ())})
+RESULTS = ResultsRecord(fingerprint="b1", node="n1", results={"0": "ab12"})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The URL of a server. Where `CI` is set, it is a failure if PostgreSQL or its driver is not installed."""
+    programs = os.pathsep.join(map(str, [*DEBIAN, os.environ["PATH"]]))
+    is_there = shutil.which("initdb", path=programs) is not None and find_spec("asyncpg") is not None
+    if not is_there and not os.environ.get("CI"):
+        pytest.skip("needs PostgreSQL and asyncpg")
+    with postgres(Path("/")) as url:
+        yield url
+
+
+@pytest.fixture
+async def settings(server, live, tmp_path):
+    """Settings with an empty database on the server."""
+    found = Settings(data_dir=tmp_path, store=StoreSettings(url=server))
+    store = await Store.open(found)
+    async with store.database.engine.begin() as connection:
+        await connection.execute(text("DROP SCHEMA public CASCADE"))
+        await connection.execute(text("CREATE SCHEMA public"))
+    await store.close()
+    return found
+
+
+@pytest.fixture
+async def store(settings):
+    """An open store."""
+    opened = await Store.open(settings)
+    yield opened
+    await opened.close()
+
+
+async def test_the_migrations_make_the_tables_that_the_store_uses(store):
+    """A database made by the migrations does not differ from the tables in the code."""
+    async with store.database.engine.connect() as connection:
+        differences = await connection.run_sync(
+            lambda sync: compare_metadata(MigrationContext.configure(sync), METADATA)
+        )
+    assert differences == []
+
+
+async def test_a_database_of_the_last_release_is_brought_up(settings):
+    """What nodes announce moves, levels lose what was not stored, and the evidence follows from the last runs."""
+    store = await Store.open(settings)
+    node = make_node("n1", START)
+    await store.write([SaveNode(node), stored(make_run(1)), SaveLevels(LEVELS)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, "0006")
+    await store.close()
+    again = await Store.open(settings)
+    saved = await again.saved()
+    await again.close()
+    assert (saved.nodes, saved.evidence, saved.runs) == ((node,), (), (make_run(1),))
+    assert [*saved.levels["b1"]] == [LEVELS]
+
+
+async def test_evidence_and_comparisons_are_stored_and_deleted(store):
+    """Also together in one batch; with stored evidence, no run is read."""
+    runs = stored(make_run(1))
+    await store.write([SaveNode(make_node("n1", START)), runs, SaveEvidence(EVIDENCE), SaveLevels(LEVELS)])
+    await store.write([SaveResults(RESULTS), runs])
+    saved = await store.saved()
+    assert (saved.evidence, saved.runs, [*saved.results["b1"]]) == ((EVIDENCE,), (), [RESULTS])
+    await store.write([EraseBaseline("b1"), EraseNode(node="n1")])
+    saved = await store.saved()
+    assert (saved.nodes, saved.evidence, dict(saved.levels), dict(saved.results)) == ((), (), {}, {})
+
+
+async def test_a_restart_at_any_moment_changes_nothing(settings, tmp_path, monkeypatch):
+    """As with SQLite: neither what is known about nodes, nor what follows from their next runs."""
+    monkeypatch.setattr(restart, "Settings", lambda data_dir: settings)
+    monkeypatch.setattr(restart, "EVENTS", 300)
+    await restart.test_a_restart_at_any_moment_changes_nothing(tmp_path, 0, monkeypatch)
