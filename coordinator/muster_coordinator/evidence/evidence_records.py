@@ -90,7 +90,7 @@ class DueRecords:
         self._due.discard(node)
 
     def take(self) -> list[SaveEvidence]:
-        """The commands that store what has changed since the last call. Of a node that has left, little is kept."""
+        """The commands that store what has changed since the last call; little of a node that has left."""
         due, self._due = self._due | self.stored_checks.take_changed(), set()
         return [SaveEvidence(self._record(name)) for name in sorted(due)]
 
