@@ -8,7 +8,7 @@ has already, so sending twice does no harm and sending again is the answer to ev
   `ONE_REPORT`, and doubles with each acknowledgement of new runs up to `WINDOW`.
 - If no acknowledgement arrives for `PATIENCE_S`, the agent sends again, from the oldest run that it keeps, with a
   window of one report. It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
-- If a run is urgent, the agent sends everything again up to that run, as far as WINDOW allows: an overloaded
+- If a run is urgent, the agent sends everything again up to that run, at most WINDOW runs: an overloaded
   coordinator may have dropped what was sent, and takes a run only after those before it.
 - If the coordinator reports a gap, another coordinator takes over, or the connection is new, the agent does the same at
   once. Each of the reports after a gap says that there is one: within `PATIENCE_S` only the first counts.
