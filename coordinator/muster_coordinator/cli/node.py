@@ -5,11 +5,12 @@ list.
 """
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from muster.commands.options import JsonOption, options_of
+from muster.errors import Refused
 from muster.nouns import count
 from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
@@ -36,14 +37,22 @@ def list_(
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
-    answer = client.pages("nodes", select=" ".join(map(_quoted, terms)) if terms else None)
+    select = " ".join(map(_quoted, terms)) if terms else None
     if as_json:
-        say_json(answer)
+        say_json(client.pages("nodes", select=select))
         return
     width = None if wide else line_width()
-    say(node_list(client.read_items(listed_node, answer), time.time(), width))
+    say(node_list(client.read_items(listed_node, _summaries(client, select)), time.time(), width))
     if not terms and (findings := client.get("fleet")["findings"]):
         say(fleet_findings(findings, width))
+
+
+def _summaries(client: Client, select: str | None) -> dict[str, Any]:
+    """What the list needs of each node; from an older coordinator the whole nodes, which it serves alone."""
+    try:
+        return client.pages("fleet", "nodes", select=select)
+    except Refused:
+        return client.pages("nodes", select=select)
 
 
 def _quoted(term: str) -> str:

@@ -16,6 +16,7 @@ from muster.model import (
     Json,
     Name,
     ServiceState,
+    Severity,
     Topology,
     Verdict,
 )
@@ -133,6 +134,38 @@ class NodeView(Data):
     plugins: tuple[PluginInfo, ...] = ()
     outbox: int = 0
     dropped: dict[str, int] = {}
+
+
+class DeviceCount(Data):
+    """How many devices of a model a node has."""
+
+    model: str
+    simulated: bool = False
+    count: int
+
+
+class FindingSummary(Data):
+    """What a list shows of a finding. `evidence` has the number of the driver's error at most (`xid`, `sxid`)."""
+
+    code: str
+    severity: Severity
+    device: int | None = None
+    evidence: dict[str, int] = {}
+
+
+class NodeSummary(Data):
+    """What a list shows of a node: a fifteenth of its `NodeView`, whose fields of the same names it has."""
+
+    name: str
+    health: Health
+    last_health: Health | None = None
+    service: ServiceState
+    dry_run: bool = False
+    lost: bool
+    left: bool = False
+    last_seen: Instant
+    devices: tuple[DeviceCount, ...]
+    findings: tuple[FindingSummary, ...]
 
 
 class StoryEntry(Data):

@@ -1,11 +1,12 @@
 """The list of nodes as text, in lines that fit a terminal; nodes with faults come first.
 
 It reads the API's JSON directly and imports none of the models: their import takes several times as long as the whole
-of `muster node list`. A field with a default in the models may be missing, for example in the answer of an older
-coordinator.
+of `muster node list`. A node is a `NodeSummary`, or from an older coordinator a `NodeView`, which has each device by
+itself. A field with a default in the models may be missing.
 """
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -156,8 +157,10 @@ def _duration(seconds: float) -> str:
 
 def devices(node: JsonObject) -> str:
     """The number and model of the devices; simulated ones are marked."""
-    names = [_model(device) for device in node["devices"]]
-    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
+    counts: Counter[str] = Counter()
+    for device in node["devices"]:
+        counts[_model(device)] += device.get("count", 1)
+    return ", ".join(f"{count} x {name}" for name, count in counts.items()) or "none"
 
 
 def _model(device: JsonObject) -> str:

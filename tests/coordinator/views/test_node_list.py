@@ -21,12 +21,13 @@ from muster_coordinator.views.node_list import (
     node_list,
     seen,
 )
+from muster_coordinator.views.node_summary import node_summary
 
 NOW = 1_800_000_000.0
 
 
-def finding(code, severity=Severity.ERROR, **evidence):
-    said = {"code": code, "summary": "it is bad", "severity": severity, "evidence": evidence}
+def finding(code, severity=Severity.ERROR, device=None, **evidence):
+    said = {"code": code, "device": device, "summary": "it is bad", "severity": severity, "evidence": evidence}
     return NodeFinding.model_validate({**said, "check": "c", "run": "r", "since": NOW})
 
 
@@ -50,6 +51,20 @@ def names(text):
 def test_the_orders_have_every_value_once(order, kind):
     """A new state has its place: the list does not import the models."""
     assert sorted(order) == sorted(kind)
+
+
+def test_a_summary_is_listed_as_the_whole_node():
+    """The list shows the same for both: older coordinators serve whole nodes only."""
+    found = (finding("kernel_log.xid", device=3, xid=79), finding("gemm.slow", Severity.WARNING, tflops=1.5))
+    simulated = Device(index=8, uuid="8", model="Stand-in", simulated=True)
+    whole = [
+        node("a", Health.FAILED, findings=found, devices=(*H100, simulated)),
+        node("b", lost=True, dry_run=True),
+        node("c", left=True, lost=True),
+    ]
+    short = [node_summary(NodeView.model_validate(view)).model_dump(mode="json") for view in whole]
+    assert node_list(short, NOW, 200) == node_list(whole, NOW, 200)
+    assert "8 x H100 80GB HBM3, 1 x Stand-in (simulated)" in node_list(short, NOW, None)
 
 
 def test_what_is_wrong_comes_first():
