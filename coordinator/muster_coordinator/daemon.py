@@ -194,6 +194,7 @@ class Shell:
             link=self.link,
             figures=figures,
             readiness=Readiness(store.check_writable),
+            disk=self.retention.budget.use,
             document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)

@@ -180,10 +180,21 @@ class StoryEntry(Data):
     data: Json = {}
 
 
+class DatabaseUse(Data):
+    """How much the coordinator's database has of what it may have (`store.max_gb`), in GB of 1e9 bytes.
+
+    `days_left` is when it reaches that at the growth of the last day; None if it does not grow, or not yet known to.
+    """
+
+    used_gb: float
+    max_gb: float
+    days_left: float | None = None
+
+
 class FleetView(Data):
     """The fleet as a whole: number of nodes, by health and by service state, and findings about many nodes.
 
-    Nodes that have left the fleet are not among the `lost` ones. `load` is that of the coordinator.
+    Nodes that have left the fleet are not among the `lost` ones. `load` and `database` are those of the coordinator.
     """
 
     name: Name
@@ -193,6 +204,7 @@ class FleetView(Data):
     lost: tuple[str, ...]
     findings: tuple[FleetFinding, ...]
     load: CoordinatorLoad = CoordinatorLoad()
+    database: DatabaseUse | None = None
 
 
 class Misconduct(StrEnum):

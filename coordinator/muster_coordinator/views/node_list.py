@@ -27,6 +27,9 @@ SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
 SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
 """From nodes that need attention first to healthy ones; a test compares them with the models."""
 
+EARLY_DAYS = 3
+"""As `store.disk_budget` has it, which warns in the log; a test compares them."""
+
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 _NEEDED = frozenset(("name", "health", "lost", "service", "last_seen", "devices", "findings"))
@@ -122,6 +125,19 @@ def fleet_findings(findings: Iterable[JsonObject], width: int | None) -> str:
     lines = [f"{finding['code']}: {in_one_line(finding['summary'])}" for finding in findings]
     wrapped = lines if width is None else [textwrap.fill(line, width, subsequent_indent="  ") for line in lines]
     return "\n".join(wrapped)
+
+
+def database_warning(fleet: JsonObject, width: int | None) -> str:
+    """That the coordinator's database is nearly full; empty if it is not, or an older coordinator does not say."""
+    use = fleet.get("database") or {}
+    days = use.get("days_left")
+    if days is None or days >= EARLY_DAYS:
+        return ""
+    text = (
+        f"database: reaches {use['max_gb']:g} GB in {days:.1f} days; then the oldest detail goes: set store.max_gb "
+        "higher, or run checks less often"
+    )
+    return text if width is None else textwrap.fill(text, width, subsequent_indent="  ")
 
 
 def _urgency(node: JsonObject) -> tuple[bool, int, bool, int, str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -11,6 +12,8 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from muster.model import Data, Name
+from muster_coordinator.model.nodes import DatabaseUse
+from muster_coordinator.store.disk_budget import GB, DiskUse
 from muster_coordinator.store.paging import Page, make_cursor, read_cursor
 from muster_coordinator.web.requests import PageQuery
 
@@ -35,6 +38,15 @@ class Working(Data):
     """The answer of probes when everything works."""
 
     status: Literal["ok"] = "ok"
+
+
+def database_use(use: DiskUse) -> DatabaseUse:
+    """The size of the database as the API serves it."""
+    return DatabaseUse(
+        used_gb=use.used_bytes / GB,
+        max_gb=use.most_bytes / GB,
+        days_left=use.days_left if math.isfinite(use.days_left) else None,
+    )
 
 
 def page(

@@ -30,12 +30,21 @@ from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.node_summary import node_summary
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
-from muster_coordinator.web.answers import RequestedRun, Working, answer, answer_in_slices, answer_large, page
+from muster_coordinator.web.answers import (
+    RequestedRun,
+    Working,
+    answer,
+    answer_in_slices,
+    answer_large,
+    database_use,
+    page,
+)
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
@@ -73,12 +82,14 @@ class Api:
     link: CoordinatorLink
     figures: CoordinatorMetrics
     readiness: Readiness
+    disk: DiskUse
     document: Callable[[], str]
 
     async def fleet(self, request: web.Request) -> web.Response:
-        """The fleet as a whole: its nodes by health and service state, lost nodes, and findings about many nodes."""
+        """The fleet: nodes by health and service state, lost nodes, findings about many; and the database's size."""
         query(request, NoQuery)
-        return answer(self.pipeline.fleet.view(self.pipeline.clock()))
+        view = self.pipeline.fleet.view(self.pipeline.clock())
+        return answer(view.model_copy(update={"database": database_use(self.disk)}))
 
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes by name, or those that `select` chooses."""

@@ -9,12 +9,15 @@ from muster.model import Device, Health, ServiceState, Severity
 from muster.transition import Cause
 from muster_coordinator.evidence.health import present_health
 from muster_coordinator.model.nodes import NodeFinding, NodeView
+from muster_coordinator.store import disk_budget
 from muster_coordinator.views.node_list import (
     _DRY_RUN_NOTE,
+    EARLY_DAYS,
     HEALTH_ORDER,
     SERVICE_ORDER,
     SEVERITY_ORDER,
     _urgency,
+    database_warning,
     devices,
     fleet_findings,
     health,
@@ -237,3 +240,24 @@ def test_what_is_wrong_with_many_is_wrapped():
     text = fleet_findings([{"code": "fleet.x", "summary": "many nodes are slow " * 6}], 80)
     assert text.startswith("fleet.x: many nodes are slow")
     assert max(map(len, text.splitlines())) <= 80
+
+
+@cases(
+    ("fleet", "said"),
+    [
+        ({"database": {"used_gb": 15.0, "max_gb": 16.0, "days_left": 1.26}}, "database: reaches 16 GB in 1.3 days; "),
+        ({"database": {"used_gb": 1.0, "max_gb": 16.0, "days_left": 40.0}}, ""),
+        ({"database": {"used_gb": 1.0, "max_gb": 16.0, "days_left": None}}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_list_warns_of_a_database_that_is_nearly_full(fleet, said):
+    """Older coordinators say nothing of it."""
+    warning = database_warning(fleet, 50)
+    assert warning.startswith(said) if said else not warning
+    assert all(len(line) <= 50 for line in warning.splitlines())
+
+
+def test_the_list_warns_when_the_log_does():
+    """The command does not import the store."""
+    assert EARLY_DAYS == disk_budget.EARLY_DAYS

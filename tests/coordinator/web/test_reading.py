@@ -55,6 +55,16 @@ async def test_a_long_list_is_compressed_for_clients_that_accept_it(api):
     assert compressed["items"] == plain["items"]
 
 
+async def test_the_fleet_says_how_much_the_database_has(fleet):
+    """Days are left only once it is known to grow."""
+    await fleet.shell.retention.budget.keep()
+    use = (await fleet.get("/api/v1/fleet"))["database"]
+    assert 0 < use["used_gb"] < use["max_gb"]
+    assert use["days_left"] is None
+    fleet.shell.retention.budget.use.days_left = 2.5
+    assert (await fleet.get("/api/v1/fleet"))["database"]["days_left"] == 2.5
+
+
 async def test_a_node_carries_what_is_promised(fleet):
     """The fields that others script against are there."""
     node = await fleet.get("/api/v1/nodes/n1")
