@@ -108,7 +108,7 @@ class LeanClient(asyncio.Protocol):
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(aiomqtt.MqttError("the connection is lost"))
-                answer.exception()  # whoever waited may have been cancelled
+                answer.exception()  # marks the error as seen: the task that waited may have been cancelled
         self._received.put_nowait(None)
 
     def _take(self, kind: int, body: bytes) -> None:

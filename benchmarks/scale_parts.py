@@ -138,7 +138,7 @@ class Crowd:
 
     @asynccontextmanager
     async def running(self, nodes: int, count: int, broker: str, template: Path) -> AsyncIterator[None]:
-        """Runs so many agents in `count` processes for as long as the context lasts."""
+        """Runs `nodes` agents in `count` processes while the context lasts."""
         self._nodes, self._size = nodes, -(-nodes // count)
         async with AsyncExitStack() as stack:
             for first in range(0, nodes, self._size):

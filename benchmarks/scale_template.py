@@ -23,6 +23,7 @@ from muster.model import Run, Verdict
 from muster.wire import codec
 from muster.wire.messages import InventoryReport
 from muster.wire.topics import NodeTopic, Topics
+from muster_plugins.checks.fabric.counters import COUNTERS
 
 NODE = "node-1"
 RECORDED_WITHIN_S = 90.0
@@ -111,8 +112,6 @@ def _healthy(run: Run) -> Run:
 
 def ports(directory: Path) -> Path:
     """A tree that looks like the sysfs of a node with as many InfiniBand ports as devices."""
-    from muster_plugins.checks.fabric.counters import COUNTERS  # noqa: PLC0415
-
     root = directory / "sys"
     for number in range(DEVICES):
         port = root / f"class/infiniband/mlx5_{number}/ports/1"

@@ -65,7 +65,7 @@ class Day:
         await self._store.write(self._fleet.handle(seen, START))
 
     async def live(self, hours: int) -> None:
-        """So many hours of reports, each with what is due every hour."""
+        """Handles the reports of `hours` hours, and after each hour the hourly work of the store."""
         for _ in range(hours):
             for run in self._node.runs(self._now, self._now + HOUR_S):
                 message = Report(sent_at=run.started_at, node=NODE, stream="f" * 32, after=run.seq - 1, runs=(run,))

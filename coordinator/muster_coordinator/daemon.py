@@ -37,7 +37,6 @@ from muster_coordinator.model.quarantine_events import DispatchTransition, LogRe
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
-from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
@@ -108,6 +107,9 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         stack.callback(listener.close)
         broker_url = settings.broker.url
         if broker_url is None:
+            # Imported only here: amqtt takes 0.1 s, and a fleet of several hosts has a broker of its own.
+            from muster_coordinator.runtime.broker import embedded_broker  # noqa: PLC0415
+
             broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
         link = CoordinatorLink(
             settings,
@@ -192,6 +194,7 @@ class Shell:
             link=self.link,
             figures=figures,
             readiness=Readiness(store.check_writable),
+            disk=self.retention.budget.use,
             document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)

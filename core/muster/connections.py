@@ -31,6 +31,9 @@ RESERVED_DESCRIPTORS = 256
 BACKLOG = 128
 """Connections that the kernel queues while the event loop is busy."""
 
+NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+"""What an HTTP server sends to a client that finds no room."""
+
 log = structlog.get_logger()
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server of agent, coordinator and signer. Clients cannot exhaust it: see `connections`."""
+"""The HTTP server of coordinator and signer. Clients cannot exhaust it: see `connections`."""
 
 import asyncio
 import socket
@@ -20,8 +20,6 @@ SHUTDOWN_S = 1.0
 
 HANDSHAKE_S = 5.0
 """A client counts as a connection only after the handshake, which takes half a second over a slow line."""
-
-NO_ROOM = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 CONNECTIONS = web.AppKey("connections", Connections)
 

@@ -1,8 +1,10 @@
-"""Importing without looking for garbage."""
+"""Importing less, and without looking for garbage."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 
 
 @contextmanager
@@ -19,3 +21,20 @@ def quick_import() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def absent(package: str) -> Iterator[None]:
+    """Makes an installed package look absent to the modules that are imported meanwhile, unless it is loaded already.
+
+    For libraries that load what they find, used or not, and have no setting for it.
+    """
+    if package in sys.modules:
+        yield
+        return
+    modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
+    modules[package] = None  # the import system's own mark for "cannot be imported"
+    try:
+        yield
+    finally:
+        del modules[package]

@@ -26,6 +26,7 @@ SMALLEST = {
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
     "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
+    "node_list": ["--nodes", "3", "--rounds", "1"],
     "storage": ["--days", "1", "--hours", "2"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
 }

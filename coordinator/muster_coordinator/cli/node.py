@@ -5,17 +5,18 @@ list.
 """
 
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from muster.commands.options import JsonOption, options_of
+from muster.errors import Refused
 from muster.nouns import count
 from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
-from muster_coordinator.views.node_list import fleet_findings, listed_node, node_list
+from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, node_list
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -36,14 +37,26 @@ def list_(
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
-    answer = client.pages("nodes", select=" ".join(map(_quoted, terms)) if terms else None)
+    select = " ".join(map(_quoted, terms)) if terms else None
     if as_json:
-        say_json(answer)
+        say_json(client.pages("nodes", select=select))
         return
     width = None if wide else line_width()
-    say(node_list(client.read_items(listed_node, answer), time.time(), width))
-    if not terms and (findings := client.get("fleet")["findings"]):
-        say(fleet_findings(findings, width))
+    say(node_list(client.read_items(listed_node, _summaries(client, select)), time.time(), width))
+    if terms:
+        return
+    fleet = client.get("fleet")
+    for text in (fleet_findings(fleet["findings"], width), database_warning(fleet, width)):
+        if text:
+            say(text)
+
+
+def _summaries(client: Client, select: str | None) -> dict[str, Any]:
+    """What the list needs of each node; from an older coordinator the whole nodes, which it serves alone."""
+    try:
+        return client.pages("fleet", "nodes", select=select)
+    except Refused:
+        return client.pages("nodes", select=select)
 
 
 def _quoted(term: str) -> str:

@@ -16,6 +16,7 @@ from muster.model import (
     Json,
     Name,
     ServiceState,
+    Severity,
     Topology,
     Verdict,
 )
@@ -135,6 +136,38 @@ class NodeView(Data):
     dropped: dict[str, int] = {}
 
 
+class DeviceCount(Data):
+    """How many devices of a model a node has."""
+
+    model: str
+    simulated: bool = False
+    count: int
+
+
+class FindingSummary(Data):
+    """What a list shows of a finding. `evidence` has the number of the driver's error at most (`xid`, `sxid`)."""
+
+    code: str
+    severity: Severity
+    device: int | None = None
+    evidence: dict[str, int] = {}
+
+
+class NodeSummary(Data):
+    """What a list shows of a node: a fifteenth of its `NodeView`, whose fields of the same names it has."""
+
+    name: str
+    health: Health
+    last_health: Health | None = None
+    service: ServiceState
+    dry_run: bool = False
+    lost: bool
+    left: bool = False
+    last_seen: Instant
+    devices: tuple[DeviceCount, ...]
+    findings: tuple[FindingSummary, ...]
+
+
 class StoryEntry(Data):
     """One entry in the story of a node. `cause` is the id of the run, sweep or request behind it."""
 
@@ -147,10 +180,21 @@ class StoryEntry(Data):
     data: Json = {}
 
 
+class DatabaseUse(Data):
+    """How much the coordinator's database has of what it may have (`store.max_gb`), in GB of 1e9 bytes.
+
+    `days_left` is when it reaches that at the growth of the last day; None if it does not grow, or not yet known to.
+    """
+
+    used_gb: float
+    max_gb: float
+    days_left: float | None = None
+
+
 class FleetView(Data):
     """The fleet as a whole: number of nodes, by health and by service state, and findings about many nodes.
 
-    Nodes that have left the fleet are not among the `lost` ones. `load` is that of the coordinator.
+    Nodes that have left the fleet are not among the `lost` ones. `load` and `database` are those of the coordinator.
     """
 
     name: Name
@@ -160,6 +204,7 @@ class FleetView(Data):
     lost: tuple[str, ...]
     findings: tuple[FleetFinding, ...]
     load: CoordinatorLoad = CoordinatorLoad()
+    database: DatabaseUse | None = None
 
 
 class Misconduct(StrEnum):

@@ -144,7 +144,7 @@ class MassEvent(Data):
 class NodeEvidence(Data):
     """What is known about a node: what its checks found, and whether it is online.
 
-    - `findings`: what stands against it, `seen` when each was found
+    - `findings`: the findings that count now, `seen` when each was found
     - `is_fit`: it is examined and healthy; `unfit_because`: why it is not, for people
     - `lost_at`: since when it is silent; `has_left`: it left the fleet
     - `domain`: its failure domain

@@ -36,7 +36,7 @@ class CaseView(WithOldNames):
     - `state` and `since`: its service state, and since when; in a `dry_run` it was only pretended
     - `domain`: its failure domain; `lost_at`: since when it is silent; `was_listed`: some scheduler had it once
     - `left`: it left the fleet, as `left` of a node
-    - `findings`: what stands against it, and `seen` when each was found
+    - `findings`: the findings that count now, and `seen` when each was found
     - `requirement`: what the policy requires; `required_since`: from when on, and `cause_since`: from when on with its
       present cause; `upcoming`: what it will require in time
     - `ignored_before`: findings seen before then count for nothing, as a person released the node untested

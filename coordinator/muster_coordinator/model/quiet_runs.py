@@ -1,4 +1,4 @@
-"""Quiet runs: those that say nothing new, of which only the numbers are stored."""
+"""Quiet runs: runs without findings that differ from an earlier run only in numbers. Only their numbers are stored."""
 
 import re
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ Column = Callable[[int], str]
 
 _PLAIN = re.compile(r"-?\d{1,18}(?:\.(\d+))?")
 _MOST_DIGITS = 18
-"""Whole numbers of so many digits fit into 64 bits."""
+"""Whole numbers with this number of digits fit into 64 bits."""
 
 _TYPES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 

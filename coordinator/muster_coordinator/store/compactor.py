@@ -69,7 +69,7 @@ class Compactor:
             await asyncio.sleep(EVERY_S)
 
     async def compact(self, pause: Callable[[int], Awaitable[None]] | None = None) -> None:
-        """Packs everything that is old enough now, with a `pause` after each of so many nodes."""
+        """Packs everything that is old enough now, with a `pause` after each node, which gets the number of nodes."""
         now = self._clock()
         hour = whole_span(now - LATE_S, HOUR_S)
         nodes = await self._nodes(_nodes_with_quiet_runs(hour))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, event, make_url
+from sqlalchemy import URL, Connection, String, column, event, inspect, make_url, select, table
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -25,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
 from muster.terminal import in_one_line
-from muster_coordinator.store.migrations.upgrade import upgrade
+from muster_coordinator.store.migrations import NEWEST
 from muster_coordinator.store.rows import Unread, Unreadable
 
 _NO_URL = "is not the URL of a database; use for example sqlite:////var/lib/muster/muster.db"
@@ -136,7 +136,7 @@ async def open_database(settings: Settings) -> Database:
     try:
         await _try_options(engine)
         async with engine.begin() as connection:
-            await connection.run_sync(upgrade)
+            await connection.run_sync(_upgrade)
     except (DBAPIError, OSError, UnicodeDecodeError) as error:
         await database.close()
         raise Unavailable(f"cannot open the database {_shown(url)}: {_reason(error)}") from None
@@ -144,6 +144,17 @@ async def open_database(settings: Settings) -> Database:
         await database.close()
         raise
     return database
+
+
+def _upgrade(connection: Connection) -> None:
+    """Upgrades the schema unless it is the newest. Raises Unavailable if a newer muster wrote it."""
+    if inspect(connection).has_table("alembic_version"):
+        stored = connection.scalars(select(column("version_num", String)).select_from(table("alembic_version")))
+        if stored.all() == [NEWEST]:
+            return
+    from muster_coordinator.store.migrations.upgrade import upgrade  # noqa: PLC0415 (Alembic takes 0.2 s)
+
+    upgrade(connection)
 
 
 async def _try_options(engine: AsyncEngine) -> None:

@@ -5,7 +5,7 @@ there is room: first every run becomes summaries of five minutes, then these bec
 findings become hourly summaries as well, then the oldest hourly summaries go. What is younger than STAYS_S stays. Runs
 with findings, stories and decisions are not touched: they end with their own retention.
 
-People are told before anything goes, in a log line and in metrics, from the growth of the last day.
+The coordinator warns before it removes anything: it logs the days left at the growth of the last day, and has a metric.
 
 Example: 20 GB with a limit of 16 GB. Of the 30 hours of which every run is stored, the oldest 5 go, then 4 more, and so
 on, until the database has 14.4 GB.
@@ -36,7 +36,7 @@ ENOUGH = 0.9
 """The share of the limit at which no more goes."""
 
 EARLY_DAYS = 3.0
-"""People are told when the database reaches the limit within so many days."""
+"""The coordinator warns when the database will reach the limit within this number of days."""
 
 EARLY_SHARE = 0.8
 """Or when it has so large a share of the limit."""

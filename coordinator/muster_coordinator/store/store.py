@@ -7,7 +7,6 @@ SQLite and PostgreSQL; only the upsert depends on the dialect.
 from collections.abc import Sequence
 
 from sqlalchemy import Insert, Table, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
@@ -21,6 +20,7 @@ from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
+from muster_coordinator.store.dialect import insert_of
 from muster_coordinator.store.erasures import Erasures
 from muster_coordinator.store.paging import Page, read_page
 from muster_coordinator.store.restart import read_saved
@@ -79,8 +79,8 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._engine = database.engine
-        self._insert = postgresql.insert if self._engine.dialect.name == "postgresql" else sqlite.insert
-        self._insert_new = {table: _insert_new(table, self._engine.dialect.name) for table in (RUNS, QUIET_RUNS)}
+        self._insert = insert_of(self._engine.dialect.name)
+        self._insert_new = {table: self._inserting_new(table) for table in (RUNS, QUIET_RUNS)}
 
     @classmethod
     async def open(cls, settings: Settings) -> "Store":
@@ -187,10 +187,10 @@ class Store:
         values = {column.name: statement.excluded[column.name] for column in table.c if not column.primary_key}
         await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values), rows)
 
+    def _inserting_new(self, table: Table) -> Insert:
+        """Skips runs that are stored already. For SQLite the table itself says so: a clause in the statement is slow.
 
-def _insert_new(table: Table, dialect: str) -> Insert:
-    """Skips runs that are stored already. For SQLite the table itself says so: a clause in the statement is slow.
-
-    SQLAlchemy sends rows with ON CONFLICT one by one.
-    """
-    return postgresql.insert(table).on_conflict_do_nothing() if dialect == "postgresql" else insert(table)
+        SQLAlchemy sends rows with ON CONFLICT one by one.
+        """
+        is_sqlite = self._engine.dialect.name == "sqlite"
+        return insert(table) if is_sqlite else self._insert(table).on_conflict_do_nothing()

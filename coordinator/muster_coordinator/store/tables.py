@@ -161,8 +161,8 @@ SERIES = Table(
     Index("series_by_key", "key"),
 )
 """Blocks of older runs (see `store.series`), each of one check of one node: every run if `resolution_s` is 0, otherwise
-summaries of so many seconds. `since` and `until` are the first and the last start, `count` is the number of starts.
-`verdict` and `key` are set where every run is kept.
+summaries of `resolution_s` seconds each. `since` and `until` are the first and the last start, `count` is the number of
+starts. `verdict` and `key` are set where every run is kept.
 """
 
 STORY = Table(

@@ -1,11 +1,12 @@
 """The list of nodes as text, in lines that fit a terminal; nodes with faults come first.
 
 It reads the API's JSON directly and imports none of the models: their import takes several times as long as the whole
-of `muster node list`. A field with a default in the models may be missing, for example in the answer of an older
-coordinator.
+of `muster node list`. A node is a `NodeSummary`, or from an older coordinator a `NodeView`, which has each device by
+itself. A field with a default in the models may be missing.
 """
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,9 @@ HEALTH_ORDER = ("FAILED", "SUSPECT", "DEGRADED", "UNKNOWN", "HEALTHY")
 SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
 SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
 """From nodes that need attention first to healthy ones; a test compares them with the models."""
+
+EARLY_DAYS = 3
+"""As `store.disk_budget` has it, which warns in the log; a test compares them."""
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -123,6 +127,19 @@ def fleet_findings(findings: Iterable[JsonObject], width: int | None) -> str:
     return "\n".join(wrapped)
 
 
+def database_warning(fleet: JsonObject, width: int | None) -> str:
+    """That the coordinator's database is nearly full; empty if it is not, or an older coordinator does not say."""
+    use = fleet.get("database") or {}
+    days = use.get("days_left")
+    if days is None or days >= EARLY_DAYS:
+        return ""
+    text = (
+        f"database: reaches {use['max_gb']:g} GB in {days:.1f} days; then the oldest detail goes: set store.max_gb "
+        "higher, or run checks less often"
+    )
+    return text if width is None else textwrap.fill(text, width, subsequent_indent="  ")
+
+
 def _urgency(node: JsonObject) -> tuple[bool, int, bool, int, str]:
     """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 
@@ -156,8 +173,10 @@ def _duration(seconds: float) -> str:
 
 def devices(node: JsonObject) -> str:
     """The number and model of the devices; simulated ones are marked."""
-    names = [_model(device) for device in node["devices"]]
-    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or "none"
+    counts: Counter[str] = Counter()
+    for device in node["devices"]:
+        counts[_model(device)] += device.get("count", 1)
+    return ", ".join(f"{count} x {name}" for name, count in counts.items()) or "none"
 
 
 def _model(device: JsonObject) -> str:

@@ -22,7 +22,7 @@ from muster_coordinator.model.events import (
     SweepAbortRequested,
     SweepRequested,
 )
-from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.nodes import NodeSummary, NodeView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
@@ -30,11 +30,21 @@ from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
+from muster_coordinator.views.node_summary import node_summary
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
-from muster_coordinator.web.answers import RequestedRun, Working, answer, answer_large, page
+from muster_coordinator.web.answers import (
+    RequestedRun,
+    Working,
+    answer,
+    answer_in_slices,
+    answer_large,
+    database_use,
+    page,
+)
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
@@ -72,18 +82,24 @@ class Api:
     link: CoordinatorLink
     figures: CoordinatorMetrics
     readiness: Readiness
+    disk: DiskUse
     document: Callable[[], str]
 
     async def fleet(self, request: web.Request) -> web.Response:
-        """The fleet as a whole: its nodes by health and service state, lost nodes, and findings about many nodes."""
+        """The fleet: nodes by health and service state, lost nodes, findings about many; and the database's size."""
         query(request, NoQuery)
-        return answer(self.pipeline.fleet.view(self.pipeline.clock()))
+        view = self.pipeline.fleet.view(self.pipeline.clock())
+        return answer(view.model_copy(update={"database": database_use(self.disk)}))
 
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes by name, or those that `select` chooses."""
-        wanted, fleet = query(request, NodesQuery), self.pipeline.fleet
-        names = fleet.names if wanted.select is None else fleet.select(wanted.select)
-        return answer(page(names, str, str, wanted, self._view))
+        wanted = query(request, NodesQuery)
+        return await answer_in_slices(self._names(wanted), wanted, self._present)
+
+    async def node_summaries(self, request: web.Request) -> web.Response:
+        """What a list shows of each node, by name, or of those that `select` chooses."""
+        wanted = query(request, NodesQuery)
+        return await answer_in_slices(self._names(wanted), wanted, self._summary)
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -243,14 +259,22 @@ class Api:
     async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()
 
-    def _node(self, request: web.Request) -> NodeView:
-        return self._view(request.match_info["node"])
+    def _names(self, wanted: NodesQuery) -> list[str]:
+        fleet = self.pipeline.fleet
+        return fleet.names if wanted.select is None else fleet.select(wanted.select)
 
-    def _view(self, name: str) -> NodeView:
-        view = self.pipeline.fleet.node(name, self.pipeline.clock())
+    def _node(self, request: web.Request) -> NodeView:
+        view = self._present(request.match_info["node"])
         if view is None:
-            raise self._unknown(name)
+            raise self._unknown(request.match_info["node"])
         return view
+
+    def _present(self, name: str) -> NodeView | None:
+        return self.pipeline.fleet.node(name, self.pipeline.clock())
+
+    def _summary(self, name: str) -> NodeSummary | None:
+        view = self._present(name)
+        return None if view is None else node_summary(view)
 
     def _unknown(self, node: str) -> Problem:
         return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))

@@ -11,7 +11,7 @@ from muster.model import Run
 from muster.references import Reference
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.history import HistoryPoint
-from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
+from muster_coordinator.model.nodes import FleetView, NodeSummary, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_events import Decided
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -52,6 +52,14 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
     Route(name="get_fleet", method=GET, path=f"{ROOT}/fleet", handler=Api.fleet, answers=FleetView),
     Route(
         name="list_nodes", method=GET, path=f"{ROOT}/nodes", handler=Api.nodes, query=NodesQuery, answers=Page[NodeView]
+    ),
+    Route(
+        name="list_node_summaries",
+        method=GET,
+        path=f"{ROOT}/fleet/nodes",
+        handler=Api.node_summaries,
+        query=NodesQuery,
+        answers=Page[NodeSummary],
     ),
     Route(name="get_node", method=GET, path=NODE, handler=Api.node, answers=NodeView),
     Route(

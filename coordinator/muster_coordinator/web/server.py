@@ -7,7 +7,7 @@ from aiohttp import web
 
 from muster import http_server
 from muster.addresses import split_address
-from muster.connections import Connections, most_connections
+from muster.connections import NO_ROOM, Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.problems import as_problems
@@ -36,7 +36,7 @@ def listen(address: str) -> tuple[socket.socket, str]:
 
 def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
     """The routes behind the guard; every error is a problem."""
-    connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
+    connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
     app = http_server.application(connections, [as_problems, guard(access), only_text], most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
     return app

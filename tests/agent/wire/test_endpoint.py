@@ -1,19 +1,35 @@
 """The HTTP endpoint on loopback."""
 
+import asyncio
 import socket
+import subprocess
+import sys
 
 import aiohttp
 import pytest
+from tests.cases import cases
 
 from muster.errors import Unavailable
 from muster.model import Run, Verdict
-from muster_agent.wire.endpoint import serving
+from muster_agent.wire.endpoint import MOST_HEAD_BYTES, serving
 from muster_agent.wire.metrics import AgentMetrics
 
 
 async def fetch(port: int, path: str) -> tuple[int, str]:
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}{path}") as response:
         return response.status, await response.text()
+
+
+async def exchange(port: int, *parts: bytes) -> bytes:
+    """All that the server sends to a client that sends `parts`, each as a packet of its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for part in parts:
+        writer.write(part)
+        await writer.drain()
+        await asyncio.sleep(0)
+    answer = await reader.read()
+    writer.close()
+    return answer
 
 
 async def test_healthz_says_in_which_state_the_agent_is():
@@ -44,3 +60,49 @@ async def test_a_port_that_is_taken_is_refused_with_what_to_change():
         with pytest.raises(Unavailable, match=r"agent\.listen"):
             async with serving(listen, dict, AgentMetrics()):
                 raise AssertionError("not reached")
+
+
+@cases(
+    ("name", "sent", "begin"),
+    [
+        ("a head in pieces", [b"GET /hea", b"lthz HTTP/1.1\r\nHost: a\r\n", b"\r\n"], b"HTTP/1.0 200 OK"),
+        ("a query", [b"GET /healthz?verbose=1 HTTP/1.1\r\n\r\n"], b"HTTP/1.0 200 OK"),
+        ("another path", [b"GET / HTTP/1.1\r\n\r\n"], b"HTTP/1.0 404 Not Found"),
+        ("another method", [b"POST /metrics HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"], b"HTTP/1.0 501 "),
+        ("not HTTP", [b"\x16\x03\x01\x02\r\n\r\n"], b""),
+        ("an endless head", [b"GET / HTTP/1.1\r\nA: " + b"a" * MOST_HEAD_BYTES], b"HTTP/1.0 431 "),
+        ("too many headers", [b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n"], b"HTTP/1.0 431 "),
+    ],
+)
+async def test_each_request_gets_one_answer_and_the_connection_ends(name, sent, begin):
+    """Whatever the client sends."""
+    async with asyncio.timeout(5), serving("127.0.0.1:0", dict, AgentMetrics()) as port:
+        answer = await exchange(port, *sent)
+    assert answer.startswith(begin), name
+    assert b"Traceback" not in answer
+
+
+async def test_head_gets_the_length_without_the_body():
+    """As HTTP asks."""
+    async with asyncio.timeout(5), serving("127.0.0.1:0", lambda: {"outbox": 0}, AgentMetrics()) as port:
+        answer = await exchange(port, b"HEAD /healthz HTTP/1.1\r\n\r\n")
+    assert b"Content-Length: 13\r\n" in answer
+    assert answer.endswith(b"\r\n\r\n")
+
+
+async def test_open_connections_end_with_the_server():
+    """A client that sends nothing does not stay connected."""
+    async with asyncio.timeout(5):
+        async with serving("127.0.0.1:0", dict, AgentMetrics()) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            await exchange(port, b"GET /healthz HTTP/1.1\r\n\r\n")  # accepted after the first
+        assert await reader.read() == b""
+        writer.close()
+
+
+def test_an_agent_loads_neither_aiohttp_nor_rich_nor_what_drives_gpus():
+    """They take 15 MiB and more on every node."""
+    imports = "import sys, muster_agent.commands.agent, muster_agent.daemon"
+    program = f"{imports}; print({{'aiohttp', 'rich', 'torch', 'pynvml'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
+from tests.coordinator.offline_shell import EPOCH, offline_shell
 from tests.coordinator.web.described import is_described
 from tests.waiting import PATIENCE_S
 
@@ -16,20 +17,11 @@ from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings
 from muster.transition import ActionOutcome, Effect, Survey
 from muster.wire.messages import InventoryReport, PluginInfo, Presence, Report
-from muster_coordinator.daemon import Shell
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.quarantine.policy import Policy
-from muster_coordinator.runtime.actor_poller import ActorPoller
-from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
-from muster_coordinator.runtime.health_publisher import HealthPublisher
-from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
-from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
-from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
-from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.guard import Access, Right
 from muster_coordinator.web.server import application, listen
@@ -159,30 +151,11 @@ def rules():
 async def api(data_dir, rules):
     settings = Settings(data_dir=data_dir)
     store = await Store.open(settings)
-    pipeline = Pipeline(Fleet(name="default", epoch=3, rules=rules, policy=Policy(shipped_rows())), store)
+    pipeline = Pipeline(Fleet(name="default", epoch=EPOCH, rules=rules, policy=Policy(shipped_rows())), store)
     pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock()))
-    link = CoordinatorLink(
-        settings,
-        broker_url="mqtt://127.0.0.1:1",
-        api_url="",
-        epoch=3,
-        deliver=pipeline.take,
-        known=tuple,
-        is_known=lambda _node, _head: False,
-    )
     plugins, scheduler = Plugins(Config(settings)), Scheduler()
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)
-    shell = Shell(
-        pipeline,
-        link,
-        Stream(3),
-        RunNotifier(plugins),
-        TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
-        AlarmNotifier(plugins, pipeline.feed),
-        ActorPoller(plugins, 3600.0, pipeline.take),
-        HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock),
-        Retention(store.database, settings.store, pipeline.clock, pipeline.feed),
-    )
+    shell = offline_shell(settings, pipeline, store, plugins)
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), Access("any", Right.CHANGE, "")), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:

@@ -9,24 +9,28 @@ from muster.model import Device, Health, ServiceState, Severity
 from muster.transition import Cause
 from muster_coordinator.evidence.health import present_health
 from muster_coordinator.model.nodes import NodeFinding, NodeView
+from muster_coordinator.store import disk_budget
 from muster_coordinator.views.node_list import (
     _DRY_RUN_NOTE,
+    EARLY_DAYS,
     HEALTH_ORDER,
     SERVICE_ORDER,
     SEVERITY_ORDER,
     _urgency,
+    database_warning,
     devices,
     fleet_findings,
     health,
     node_list,
     seen,
 )
+from muster_coordinator.views.node_summary import node_summary
 
 NOW = 1_800_000_000.0
 
 
-def finding(code, severity=Severity.ERROR, **evidence):
-    said = {"code": code, "summary": "it is bad", "severity": severity, "evidence": evidence}
+def finding(code, severity=Severity.ERROR, device=None, **evidence):
+    said = {"code": code, "device": device, "summary": "it is bad", "severity": severity, "evidence": evidence}
     return NodeFinding.model_validate({**said, "check": "c", "run": "r", "since": NOW})
 
 
@@ -50,6 +54,20 @@ def names(text):
 def test_the_orders_have_every_value_once(order, kind):
     """A new state has its place: the list does not import the models."""
     assert sorted(order) == sorted(kind)
+
+
+def test_a_summary_is_listed_as_the_whole_node():
+    """The list shows the same for both: older coordinators serve whole nodes only."""
+    found = (finding("kernel_log.xid", device=3, xid=79), finding("gemm.slow", Severity.WARNING, tflops=1.5))
+    simulated = Device(index=8, uuid="8", model="Stand-in", simulated=True)
+    whole = [
+        node("a", Health.FAILED, findings=found, devices=(*H100, simulated)),
+        node("b", lost=True, dry_run=True),
+        node("c", left=True, lost=True),
+    ]
+    short = [node_summary(NodeView.model_validate(view)).model_dump(mode="json") for view in whole]
+    assert node_list(short, NOW, 200) == node_list(whole, NOW, 200)
+    assert "8 x H100 80GB HBM3, 1 x Stand-in (simulated)" in node_list(short, NOW, None)
 
 
 def test_what_is_wrong_comes_first():
@@ -222,3 +240,24 @@ def test_what_is_wrong_with_many_is_wrapped():
     text = fleet_findings([{"code": "fleet.x", "summary": "many nodes are slow " * 6}], 80)
     assert text.startswith("fleet.x: many nodes are slow")
     assert max(map(len, text.splitlines())) <= 80
+
+
+@cases(
+    ("fleet", "said"),
+    [
+        ({"database": {"used_gb": 15.0, "max_gb": 16.0, "days_left": 1.26}}, "database: reaches 16 GB in 1.3 days; "),
+        ({"database": {"used_gb": 1.0, "max_gb": 16.0, "days_left": 40.0}}, ""),
+        ({"database": {"used_gb": 1.0, "max_gb": 16.0, "days_left": None}}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_list_warns_of_a_database_that_is_nearly_full(fleet, said):
+    """Older coordinators say nothing of it."""
+    warning = database_warning(fleet, 50)
+    assert warning.startswith(said) if said else not warning
+    assert all(len(line) <= 50 for line in warning.splitlines())
+
+
+def test_the_list_warns_when_the_log_does():
+    """The command does not import the store."""
+    assert EARLY_DAYS == disk_budget.EARLY_DAYS

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
+from tests.coordinator.offline_shell import EPOCH, offline_shell
 from tests.coordinator.web.described import is_described
 from tests.coordinator.web.messages import check_info, report
 
@@ -16,18 +17,9 @@ from muster.http_server import serving
 from muster.model import Inventory
 from muster.plugins import Plugins
 from muster.wire.messages import InventoryReport, Presence, Report
-from muster_coordinator.daemon import Shell
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
-from muster_coordinator.runtime.actor_poller import ActorPoller
-from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
-from muster_coordinator.runtime.health_publisher import HealthPublisher
-from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
-from muster_coordinator.runtime.run_notifier import RunNotifier
-from muster_coordinator.runtime.stream import Stream
-from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
-from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.guard import Access, Right
 from muster_coordinator.web.server import application, listen
@@ -76,35 +68,9 @@ def access():
 async def api(data_dir, access):
     settings = Settings(data_dir=data_dir)
     store = await Store.open(settings)
-    pipeline = Pipeline(Fleet(name="default", epoch=3), store)
+    pipeline = Pipeline(Fleet(name="default", epoch=EPOCH), store)
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
-    link = CoordinatorLink(
-        settings,
-        broker_url="mqtt://127.0.0.1:1",
-        api_url="",
-        epoch=3,
-        deliver=pipeline.take,
-        known=tuple,
-        is_known=lambda _node, _head: False,
-    )
-    retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
-    plugins = Plugins(Config(settings))
-    dispatcher, poller = (
-        TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
-        ActorPoller(plugins, 3600.0, pipeline.take),
-    )
-    health = HealthPublisher(plugins, 3600.0, names=tuple, view=lambda _: None, clock=pipeline.clock)
-    shell = Shell(
-        pipeline,
-        link,
-        Stream(3),
-        RunNotifier(plugins),
-        dispatcher,
-        AlarmNotifier(plugins, pipeline.feed),
-        poller,
-        health,
-        retention,
-    )
+    shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)))
     listener, url = listen("127.0.0.1:0")
     async with shell.running(), serving(application(shell.routes(store), access), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:

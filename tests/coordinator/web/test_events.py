@@ -1,6 +1,7 @@
 """Who listens to the API gets what happens, in order."""
 
 import asyncio
+import json
 import tracemalloc
 from contextlib import ExitStack
 from functools import partial
@@ -11,6 +12,7 @@ from tests.coordinator.web.messages import report
 from muster.model import Run, Verdict
 from muster_coordinator.model.events import Announce
 from muster_coordinator.runtime.stream import CATCH_UP_S, CHUNK_BYTES, MOST_LISTENERS, REMEMBERED, Stream
+from muster_coordinator.web.server_sent_events import BURST
 
 
 async def read_events(response, count):
@@ -37,6 +39,23 @@ async def test_events_are_streamed_with_ids(api):
         ids = [event["id"] for event in told]
     async with api.session.get(f"{api.url}/api/v1/events", headers={"Last-Event-ID": ids[0]}) as response:
         assert [event["id"] for event in await read_events(response, 2)][: len(ids) - 1] == ids[1:]
+
+
+async def test_events_in_quick_succession_are_sent_together(api):
+    """In order and without a loss; the first ones are sent at once, each by itself."""
+    events = 40 * BURST
+    async with api.session.get(f"{api.url}/api/v1/events") as response:
+        for number in range(events):
+            api.shell.stream.publish(Announce("run", RUN.model_copy(update={"id": f"r{number}"})))
+            await asyncio.sleep(0.001)
+        text, writes = b"", 0
+        async for data, ends_write in response.content.iter_chunks():
+            text, writes = text + data, writes + ends_write
+            if text.count(b"event: run") == events:
+                break
+    ids = [json.loads(line[len("data: ") :])["id"] for line in text.decode().splitlines() if line.startswith("data: ")]
+    assert ids == [f"r{number}" for number in range(events)]
+    assert 1 < writes < events / 4
 
 
 async def test_a_listener_that_leaves_is_forgotten(api):

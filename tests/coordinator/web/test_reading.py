@@ -1,15 +1,19 @@
 """What the API shows of nodes, runs, baselines and the fleet, and its metrics."""
 
+import time
 from urllib.parse import quote
 
 from tests.cases import cases
 from tests.coordinator.web.messages import report
 
 from muster.model import Verdict
+from muster.wire.messages import Presence
+from muster_coordinator.model.events import PresenceSeen
 from muster_coordinator.store.packing import hourly_blocks
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.summaries import summarised
 from muster_coordinator.store.tables import RUNS, SERIES
+from muster_coordinator.web.answers import SLICE
 
 
 async def test_nodes_are_listed_in_pages(fleet):
@@ -21,6 +25,44 @@ async def test_nodes_are_listed_in_pages(fleet):
             names += [node["name"] for node in page["items"]]
             cursor = page["next_cursor"]
         assert names == ["n1", "n2", "n3"]
+
+
+async def test_summaries_are_the_nodes_in_short(compared):
+    """In the same pages, with the values of the same fields."""
+    paths = [f"/api/v1/{path}?limit=7" for path in ("nodes", "fleet/nodes")]
+    whole, short = [await compared.get(path) for path in paths]
+    assert short["next_cursor"] == whole["next_cursor"]
+    for node, summary in zip(whole["items"], short["items"], strict=True):
+        same = summary.keys() - {"devices", "findings"}
+        assert {name: summary[name] for name in same} == {name: node[name] for name in same}
+        assert [finding["code"] for finding in summary["findings"]] == [finding["code"] for finding in node["findings"]]
+    assert [node["name"] for node in (await compared.get("/api/v1/fleet/nodes?select=health=DEGRADED"))["items"]] == [
+        "n7"
+    ]
+    await compared.refused(422, "GET", "/api/v1/fleet/nodes?cursor=nonsense")
+
+
+async def test_a_long_list_is_compressed_for_clients_that_accept_it(api):
+    """In several slices, with the same content."""
+    names = [f"n{number:03}" for number in range(2 * SLICE + 1)]
+    for name in names:
+        await api.feed(PresenceSeen(Presence(sent_at=time.time(), node=name, online=True)))
+    response, plain = await api.ask("GET", "/api/v1/nodes?limit=1000", headers={"Accept-Encoding": "identity"})
+    assert "Content-Encoding" not in response.headers
+    response, compressed = await api.ask("GET", "/api/v1/nodes?limit=1000", headers={"Accept-Encoding": "gzip"})
+    assert response.headers["Content-Encoding"] == "gzip"
+    assert [node["name"] for node in compressed["items"]] == names
+    assert compressed["items"] == plain["items"]
+
+
+async def test_the_fleet_says_how_much_the_database_has(fleet):
+    """Days are left only once it is known to grow."""
+    await fleet.shell.retention.budget.keep()
+    use = (await fleet.get("/api/v1/fleet"))["database"]
+    assert 0 < use["used_gb"] < use["max_gb"]
+    assert use["days_left"] is None
+    fleet.shell.retention.budget.use.days_left = 2.5
+    assert (await fleet.get("/api/v1/fleet"))["database"]["days_left"] == 2.5
 
 
 async def test_a_node_carries_what_is_promised(fleet):

@@ -52,7 +52,9 @@ class NodeFaults:
         return self.evidence.histories[node].bad_alone and len(against) > 1
 
     def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
-        """Rule: a node is convicted if its ranks crashed beside so many drawn partners that they cannot all be liars.
+        """Rule: a node is convicted if its ranks crashed beside several partners that the coordinator drew.
+
+        The number is so high that they cannot all be liars.
 
         Prevents: n0 crashes beside n1, and beside n1 again. Both crashes may be the work of n1, which sends nonsense.
         In a fleet of 16 nodes two different partners are enough, in one of 64 nodes four.

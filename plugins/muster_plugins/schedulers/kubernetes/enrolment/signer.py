@@ -17,7 +17,7 @@ from aiohttp import web
 
 from muster import http_server
 from muster.addresses import split_address
-from muster.connections import Connections, most_connections
+from muster.connections import NO_ROOM, Connections, most_connections
 from muster.errors import SettingsError, Unavailable
 from muster_plugins.schedulers.kubernetes.api import ApiServer, Unanswered
 from muster_plugins.schedulers.kubernetes.calls import REVIEW_TOKEN
@@ -64,7 +64,7 @@ class Signer:
         self._recent: set[str] = set()
 
     def application(self) -> web.Application:
-        connections = Connections("--listen", most_connections(MOST_CONNECTIONS), refusal=http_server.NO_ROOM)
+        connections = Connections("--listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
         app = http_server.application(connections, most_body_bytes=MOST_BYTES)
         app.router.add_post(PATH, self._answer)
         return app

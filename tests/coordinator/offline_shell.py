@@ -1,0 +1,42 @@
+"""The parts of a coordinator around its fleet, with a broker that is away."""
+
+from muster.config import Settings
+from muster.plugins import Plugins
+from muster_coordinator.daemon import Shell
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
+from muster_coordinator.runtime.health_publisher import HealthPublisher
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.run_notifier import RunNotifier
+from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.store.retention import Retention
+from muster_coordinator.store.store import Store
+
+EPOCH = 3
+RARELY_S = 3600.0
+
+
+def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins: Plugins) -> Shell:
+    """The shell of a coordinator of epoch `EPOCH` that no broker disturbs: events come from the test alone."""
+    link = CoordinatorLink(
+        settings,
+        broker_url="mqtt://127.0.0.1:1",
+        api_url="",
+        epoch=EPOCH,
+        deliver=pipeline.take,
+        known=tuple,
+        is_known=lambda _node, _head: False,
+    )
+    return Shell(
+        pipeline,
+        link,
+        Stream(EPOCH),
+        RunNotifier(plugins),
+        TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
+        AlarmNotifier(plugins, pipeline.feed),
+        ActorPoller(plugins, RARELY_S, pipeline.take),
+        HealthPublisher(plugins, RARELY_S, names=tuple, view=lambda _: None, clock=pipeline.clock),
+        Retention(store.database, settings.store, pipeline.clock, pipeline.feed),
+    )
