@@ -81,7 +81,7 @@ class Overload:
     async def best_rate(self, made_per_s: float) -> float:
         """The runs that it takes a second at best, if the nodes make `made_per_s` at their usual cadence."""
         best, factor = 0.0, 1.0
-        while True:
+        for _ in range(self.options.doublings):
             factor *= 2.0
             await self.crowd.set_speed(factor)
             await asyncio.sleep(self.options.ramp_s)
@@ -91,7 +91,8 @@ class Overload:
             print(f"made {factor * made_per_s:.0f} runs/s, taken {taken:.0f}", flush=True)
             best = max(best, taken)
             if taken < FULL * factor * made_per_s:
-                return best
+                break
+        return best
 
     async def keeps_up(self, made_per_s: float) -> bool:
         """Whether it takes what is made. It does not while it learns what all nodes announce."""
@@ -249,6 +250,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_500, help="size of the fleet")
     parser.add_argument("--last-s", type=float, default=120.0, help="how long the overload lasts")
     parser.add_argument("--ramp-s", type=float, default=10.0, help="how long each rate is tried")
+    parser.add_argument("--doublings", type=int, default=12, help="how often the rate is doubled at most")
     parser.add_argument("--after-s", type=float, default=10.0, help="how long to wait for runs that come twice")
     parser.add_argument("--faults", type=int, default=10, help="nodes that break meanwhile")
     parser.add_argument("--share", type=float, default=0.2, help="share of the time in which the coordinator may run")

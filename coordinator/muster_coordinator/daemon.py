@@ -9,7 +9,7 @@ import gc
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,12 +105,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
         listener, api_url = listen(settings.http.listen)
         stack.callback(listener.close)
-        broker_url = settings.broker.url
-        if broker_url is None:
-            # Imported only here: amqtt takes 0.1 s, and a fleet of several hosts has a broker of its own.
-            from muster_coordinator.runtime.broker import embedded_broker  # noqa: PLC0415
-
-            broker_url = await stack.enter_async_context(embedded_broker(settings.broker.listen))
+        broker_url = settings.broker.url or await stack.enter_async_context(_own_broker(settings))
         link = CoordinatorLink(
             settings,
             broker_url=broker_url,
@@ -136,6 +131,13 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             await stop.wait()
             notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
+
+
+def _own_broker(settings: Settings) -> AbstractAsyncContextManager[str]:
+    # Imported only here: amqtt takes 0.1 s, and a fleet of several hosts has a broker of its own.
+    from muster_coordinator.runtime.broker import embedded_broker  # noqa: PLC0415
+
+    return embedded_broker(settings.broker.listen)
 
 
 def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:

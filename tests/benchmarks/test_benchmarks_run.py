@@ -26,6 +26,9 @@ SMALLEST = {
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],
     "localisation": ["--nodes", "16", "--seeds", "1"],
     "quarantine": ["--agents", "2", "--faults", "2", "--nodes", "20", "--broken", "2"],
+    "overload": [
+        *("--nodes", "10", "--last-s", "12", "--ramp-s", "0.5", "--doublings", "2", "--after-s", "0", "--faults", "1"),
+    ],
     "node_list": ["--nodes", "3", "--rounds", "1"],
     "storage": ["--days", "1", "--hours", "2"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
@@ -48,6 +51,8 @@ PARTS = {
     "localisation_summary",
     "mqtt_packets",
     "private_postgres",
+    "prometheus_blocks",
+    "prometheus_scrape",
     "quarantine_cluster",
     "quarantine_crowd",
     "quarantine_fleet",

@@ -33,7 +33,7 @@ MOST_HEAD_BYTES = 16 << 10
 
 HEAD_END = b"\r\n\r\n"
 
-Route = Callable[[], tuple[str, bytes]]
+Answerer = Callable[[], tuple[str, bytes]]
 """Returns content type and body."""
 
 
@@ -43,7 +43,7 @@ async def serving(listen: str, health: Callable[[], Json], metrics: AgentMetrics
 
     An answer of /healthz shows that the main loop is alive; `health` returns what it says.
     """
-    routes: dict[str, Route] = {
+    routes: dict[str, Answerer] = {
         "/healthz": lambda: ("application/json; charset=utf-8", json.dumps(health()).encode()),
         "/metrics": lambda: ("text/plain; version=0.0.4", metrics.expose()),
     }
@@ -76,7 +76,9 @@ def _listener(listen: str) -> socket.socket:
 class _Exchange(asyncio.Protocol):
     """One connection: reads the head of a request, answers, closes. Requests for the routes have no body."""
 
-    def __init__(self, routes: Mapping[str, Route], connections: Connections, clients: set[asyncio.Transport]) -> None:
+    def __init__(
+        self, routes: Mapping[str, Answerer], connections: Connections, clients: set[asyncio.Transport]
+    ) -> None:
         self._routes = routes
         self._connections = connections
         self._clients = clients
@@ -112,7 +114,7 @@ class _Request(BaseHTTPRequestHandler):
     requestline = command = ""
     request_version = "HTTP/1.0"
 
-    def __init__(self, head: bytes, routes: Mapping[str, Route]) -> None:
+    def __init__(self, head: bytes, routes: Mapping[str, Answerer]) -> None:
         self._routes = routes
         self.rfile = BytesIO(head)
         self.wfile = self._written = BytesIO()

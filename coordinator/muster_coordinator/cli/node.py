@@ -16,7 +16,7 @@ from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
-from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, node_list
+from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, load_warning, node_list
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
@@ -46,9 +46,9 @@ def list_(
     if terms:
         return
     fleet = client.get("fleet")
-    for text in (fleet_findings(fleet["findings"], width), database_warning(fleet, width)):
-        if text:
-            say(text)
+    warnings = fleet_findings(fleet["findings"], width), database_warning(fleet, width), load_warning(fleet, width)
+    for text in filter(None, warnings):
+        say(text)
 
 
 def _summaries(client: Client, select: str | None) -> dict[str, Any]:

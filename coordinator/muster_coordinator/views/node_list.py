@@ -140,6 +140,15 @@ def database_warning(fleet: JsonObject, width: int | None) -> str:
     return text if width is None else textwrap.fill(text, width, subsequent_indent="  ")
 
 
+def load_warning(fleet: JsonObject, width: int | None) -> str:
+    """That the coordinator is overloaded; empty if it is not, or an older coordinator does not say."""
+    advice = (fleet.get("load") or {}).get("advice")
+    if not advice:
+        return ""
+    text = f"coordinator: overloaded. {advice}"
+    return text if width is None else textwrap.fill(text, width, subsequent_indent="  ")
+
+
 def _urgency(node: JsonObject) -> tuple[bool, int, bool, int, str]:
     """Sort key: by health; of equal health lost nodes come first, then nodes out of service.
 

@@ -21,6 +21,7 @@ from muster_coordinator.views.node_list import (
     devices,
     fleet_findings,
     health,
+    load_warning,
     node_list,
     seen,
 )
@@ -261,3 +262,19 @@ def test_the_list_warns_of_a_database_that_is_nearly_full(fleet, said):
 def test_the_list_warns_when_the_log_does():
     """The command does not import the store."""
     assert EARLY_DAYS == disk_budget.EARLY_DAYS
+
+
+@pytest.mark.parametrize("load", [None, {}, {"advice": ""}])
+def test_a_coordinator_that_keeps_up_says_nothing_about_it(load):
+    """Neither does one of an earlier version, which has no such field."""
+    assert load_warning({} if load is None else {"load": load}, 80) == ""
+
+
+def test_an_overloaded_coordinator_says_so_below_the_list():
+    """With what to change, in lines of the terminal's width."""
+    warning = load_warning({"load": {"advice": "It defers 200 reports a second. Run checks less often."}}, 40)
+    assert warning.splitlines() == [
+        "coordinator: overloaded. It defers 200",
+        "  reports a second. Run checks less",
+        "  often.",
+    ]
