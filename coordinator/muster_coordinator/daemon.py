@@ -9,7 +9,7 @@ import gc
 import signal
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,7 +105,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
         listener, api_url = listen(settings.http.listen)
         stack.callback(listener.close)
-        broker_url = settings.broker.url or await stack.enter_async_context(_own_broker(settings))
+        broker_url = await stack.enter_async_context(_broker(settings))
         link = CoordinatorLink(
             settings,
             broker_url=broker_url,
@@ -133,7 +133,10 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             shell.stream.close()  # the server waits for its listeners
 
 
-def _own_broker(settings: Settings) -> AbstractAsyncContextManager[str]:
+def _broker(settings: Settings) -> AbstractAsyncContextManager[str]:
+    """The URL of the broker: that of the settings, or of our own, which runs meanwhile."""
+    if settings.broker.url is not None:
+        return nullcontext(settings.broker.url)
     # Imported only here: amqtt takes 0.1 s, and a fleet of several hosts has a broker of its own.
     from muster_coordinator.runtime.broker import embedded_broker  # noqa: PLC0415
 
