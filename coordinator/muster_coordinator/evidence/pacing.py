@@ -1,10 +1,10 @@
 """How long the runs of nodes that find nothing new wait at their agents, so that many come in one report.
 
 The idea: the coordinator wants about the same number of reports a second from a fleet of any size. In a small fleet
-each run comes at once; in a large one the agents gather. Example: 2,000 nodes wait 20 s, 10,000 wait 45 s. With the
-cadences as shipped a node makes a run every six seconds, so four or eight of them travel together.
+each run comes at once; in a large one the agents gather. Example: 2,000 nodes wait 30 s, 10,000 wait 45 s. With the
+cadences as shipped a node makes a run every six seconds, so five or eight of them travel together.
 
-If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 20 s; messages wait 2 s for the
+If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 30 s; messages wait 1 s for the
 coordinator, so the nodes wait 40 s.
 """
 
@@ -15,8 +15,8 @@ core for 200 a second."""
 LEAST_HOLD_S = 1.0
 """Waiting for less than this saves next to nothing."""
 
-SHORTEST_HOLD_S = 20.0
-"""If agents gather at all, then for this long. Topic, fields and acknowledgement of a report are 250 bytes; four runs
+SHORTEST_HOLD_S = 30.0
+"""If agents gather at all, then for this long. Topic, fields and acknowledgement of a report are 250 bytes; five runs
 that travel together keep the traffic of a node below 3 MB a day."""
 
 LONGEST_HOLD_S = 45.0

@@ -16,6 +16,7 @@ in a turn, so that an overloaded coordinator reads all that comes and chooses wh
 """
 
 PAUSE_S = 0.02
+"""How long nothing is read after a burst. With 2,000 nodes, four messages come in this time."""
 
 SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
 
@@ -46,7 +47,10 @@ class _Bursts:
             return SUCCESS
         packets, code = 1, self._read_one(max_packets)
         while code == SUCCESS and (connection := self._connection()) is not None:
-            if not _is_decoded(connection) and (packets >= BURST or not _has_come(connection)):
+            if not _is_decoded(connection) and packets >= BURST:
+                break
+            if not _is_decoded(connection) and not _has_come(connection):
+                self._rest(connection)
                 break
             packets, code = packets + 1, self._read_one(max_packets)
         return code
@@ -59,6 +63,10 @@ class _Bursts:
     def _pause(self, connection: socket.socket) -> None:
         # Answers to our pings stay unread. Without this, paho would count the broker as silent and disconnect.
         self._paho._ping_t, self._paho._last_bytes_received = 0.0, time.monotonic()
+        self._rest(connection)
+
+    def _rest(self, connection: socket.socket) -> None:
+        """Reads nothing for PAUSE_S, so that the next messages come together: a turn costs as much as a message."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(connection.fileno())
         loop.call_later(PAUSE_S, self._go_on, connection)

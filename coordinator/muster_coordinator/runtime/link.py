@@ -54,8 +54,8 @@ from muster_coordinator.runtime.subscribing import SUBSCRIBED_QOS, subscribe, sw
 
 HEARTBEAT_S = 10.0
 
-ANNOUNCED_EVERY_S = 60.0
-"""How often a heartbeat goes to the agents. To each node it is 240 bytes. They hear of a new leader at once."""
+ANNOUNCED_EVERY_S = 300.0
+"""How often a heartbeat goes to the agents: 240 bytes for each. They hear of a new leader or connection at once."""
 
 KEEPALIVE_S = 15
 GOODBYE_S = 1.0
@@ -130,7 +130,8 @@ class CoordinatorLink:
         """Queues a message. Without a connection, messages to nodes are dropped; references wait for the next one."""
         match command:
             case SendAck(node, ack):
-                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), self._compression.write(node, ack))
+                payload = self._compression.write(node, ack)
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), payload, qos=0)
             case SendCommand(node, order):
                 outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.COMMAND), encode(order))
             case PublishReferences(message):

@@ -117,10 +117,7 @@ class InventoryReport(NodeMessage):
 # node/<node>/report
 
 
-def _measured(numbers: list[float | None]) -> list[float | None]:
-    if all(number is None or -LARGEST_NUMBER <= number <= LARGEST_NUMBER for number in numbers):
-        return numbers
-    raise ValueError("must be finite numbers, or null")
+_Measured = Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, allow_inf_nan=False)] | None
 
 
 def _plain(numbers: tuple[int | float, ...] | None) -> tuple[int | float, ...] | None:
@@ -141,7 +138,7 @@ class Repeat(Data):
     like: Sequence
     age_ms: int = Field(gt=-(1 << 53), lt=1 << 53)
     duration_s: Seconds
-    metrics: Annotated[list[float | None], AfterValidator(_measured)] = []
+    metrics: list[_Measured] = []
     facts: Annotated[tuple[int | float, ...] | None, AfterValidator(_plain)] = None
 
 
