@@ -16,12 +16,13 @@ Example: run 7 had the metrics `{"free": 0.5, "celsius": [40.0, 41.0]}`. The rep
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from pydantic_core import from_json, to_json
 
-from muster.model import Run
+from muster.model import Json, Run
 from muster.wire import repeats
 from muster.wire.messages import Repeat
 from muster.wire.scheduled_runs import scheduled_id, stream_key
@@ -36,7 +37,11 @@ MOST_BYTES_OF_A_NODE = 256 << 10
 MOST_BASES_OF_A_NODE = 512
 """Four for each of a hundred checks and more."""
 
+READ = 64
+"""Facts that stay decompressed: those that many nodes have alike. Others take 20 µs each time."""
+
 _LATEST_INSTANT = 253_402_300_800
+"""ISO 8601 ends with the year 9999."""
 
 _QUICK = 1
 
@@ -108,6 +113,7 @@ class RepeatBases:
         self._nodes: dict[str, _NodeBases] = {}
         self._outlines: WeakValueDictionary[bytes, _Outline] = WeakValueDictionary()
         self._facts: WeakValueDictionary[bytes, _Facts] = WeakValueDictionary()
+        self._read = lru_cache(READ)(_read)
 
     def keep(self, run: Run, shape: RunShape, stream: str) -> None:
         """Keeps a whole run that others may be like, unless it is too large."""
@@ -130,10 +136,11 @@ class RepeatBases:
         started_at = repeats.started_at(sent_at, repeat.age_ms)
         if base is None or not 0 <= started_at < _LATEST_INSTANT:
             return None
-        facts = from_json(zlib.decompress(base.facts.zipped))
+        facts = self._read(base.facts.zipped)
         try:
             metrics = _filled(base.outline.layout, repeat.metrics)
-            facts = facts if repeat.facts is None else repeats.with_numbers(facts, repeat.facts)
+            if repeat.facts is not None:
+                facts = repeats.with_numbers(facts, repeat.facts)
         except ValueError:
             return None
         changed = {
@@ -164,6 +171,12 @@ class RepeatBases:
             known = _Facts(zlib.compress(facts, _QUICK), len(facts), shape.facts, shape.gaps)
             self._facts[shape.facts] = known
         return known
+
+
+def _read(zipped: bytes) -> Json:
+    """Facts from compressed JSON. Runs share them, and nobody changes them."""
+    facts: Json = from_json(zlib.decompress(zipped))
+    return facts
 
 
 def _filled(layout: Layout, numbers: Sequence[float | None]) -> dict[str, Any]:

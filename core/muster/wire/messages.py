@@ -174,9 +174,9 @@ class Report(NodeMessage):
         for run in self.in_order:
             if run.seq <= last:
                 raise ValueError("sequence numbers must rise, from above `after`")
-            if isinstance(run, Run) and run.node != self.node:
-                raise ValueError("a report holds its own node's runs only")
             last = run.seq
+        if any(run.node != self.node for run in self.runs):
+            raise ValueError("a report holds its own node's runs only")
         if self.through not in (None, last):
             raise ValueError("`through` must be the number of the last run")
         return self
