@@ -1,7 +1,7 @@
 """Reads the first fields of a report without the rest, which is a hundred times quicker than decoding all of it.
 
 An overloaded coordinator receives the same reports again. It drops them by these fields, and takes urgent ones first.
-Of a compressed report, only the beginning is inflated, which takes some microseconds.
+It inflates only the beginning of a compressed report, which takes some microseconds.
 """
 
 import re
