@@ -105,7 +105,7 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
         await until(lambda: all_joined(coordinator, nodes), JOINED_WITHIN_S)
         taken.note("all have joined", "s", time.monotonic() - began, ("<=", 60.0))
         await asyncio.sleep(options.settle_s)
-        await resources(taken, coordinator, broker)
+        await resources(taken, coordinator, broker, crowd)
         await faults(taken, coordinator, crowd)
         await latencies(taken, coordinator)
         await restarted_coordinator(taken, coordinator)
@@ -119,11 +119,12 @@ async def all_joined(coordinator: Coordinator, nodes: int) -> bool:
     return known == nodes and lost == 0
 
 
-async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker) -> None:
-    """Processor time, memory and growth of the database, over a window."""
+async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker, crowd: Crowd) -> None:
+    """Processor time, memory, traffic and growth of the database, over a window."""
     parts = {"coordinator": coordinator.process, "broker": psutil.Process(broker.process.pid)}
     before = {name: cpu_s(process) for name, process in parts.items()}
     size, runs = coordinator.database_bytes, await coordinator.metric("muster_runs")
+    sent, received = await crowd.traffic()
     began = time.monotonic()
     await asyncio.sleep(taken.options.window_s)
     stored = await coordinator.metric("muster_runs") - runs
@@ -132,6 +133,12 @@ async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker) 
         share = 100 * (cpu_s(process) - before[name]) / passed
         taken.note(f"{name}, share of a core", "%", share, share_target(name, taken.nodes))
     taken.note("runs stored", "1/s", stored / passed)
+    sent_since, received_since = await crowd.traffic()
+    a_day = DAY_S / passed / taken.nodes / 1e6
+    taken.note("sent by each node", "MB/day", (sent_since - sent) * a_day)
+    taken.note("received by each node", "MB/day", (received_since - received) * a_day)
+    both = (sent_since - sent + received_since - received) * a_day
+    taken.note("traffic of each node", "MB/day", both, ("<=", 3.0))
     if taken.options.store is None:
         grown = (coordinator.database_bytes - size) / passed * DAY_S / taken.nodes
         taken.note("growth of the database for each node", "MB/day", grown / 1e6)

@@ -10,7 +10,7 @@ import time
 
 import aiomqtt
 
-from muster_coordinator.runtime.link import SUBSCRIBED_QOS
+from muster_coordinator.runtime.subscribing import SUBSCRIBED_QOS
 
 
 async def main() -> None:

@@ -6,6 +6,7 @@ takes 13 KiB and several callbacks for each packet; ten thousand of them would m
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import aiomqtt
@@ -14,6 +15,17 @@ from benchmarks.mqtt_packets import CONNECT, PUBLISH, QOS_1, RETAINED, SUBSCRIBE
 CONNACK, PUBACK, SUBACK, DISCONNECT = 0x20, 0x40, 0x90, 0xE0
 ANSWERED_WITHIN_S = 60.0
 CLEAN_SESSION, WILL_QOS_1_RETAINED = 0x02, 0x04 | 0x08 | 0x20
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The bytes of MQTT that all clients of this process have sent and received, with the packets that confirm."""
+
+    sent: int = 0
+    received: int = 0
+
+
+TRAFFIC = Traffic()
 
 
 class Topic(NamedTuple):
@@ -86,7 +98,7 @@ class LeanClient(asyncio.Protocol):
         self._next_id = self._next_id % 65_535 + 1
         key = answered_by, self._next_id
         self._answers[key] = asyncio.get_running_loop().create_future()
-        self._transport.write(packet(kind, body(self._next_id.to_bytes(2))))
+        self._write(packet(kind, body(self._next_id.to_bytes(2))))
         try:
             async with asyncio.timeout(timeout_s):
                 await self._answers[key]
@@ -95,9 +107,14 @@ class LeanClient(asyncio.Protocol):
         finally:
             self._answers.pop(key, None)
 
+    def _write(self, data: bytes) -> None:
+        TRAFFIC.sent += len(data)
+        self._transport.write(data)
+
     # What asyncio calls
 
     def data_received(self, data: bytes) -> None:
+        TRAFFIC.received += len(data)
         self._unread += data
         while (whole := _first_packet(self._unread)) is not None:
             kind, body, size = whole
@@ -124,7 +141,7 @@ class LeanClient(asyncio.Protocol):
         length = int.from_bytes(body[:2])
         topic, rest = body[2 : 2 + length].decode(), body[2 + length :]
         if kind & QOS_1:
-            self._transport.write(bytes([PUBACK, 2]) + rest[:2])
+            self._write(bytes([PUBACK, 2]) + rest[:2])
             rest = rest[2:]
         self._received.put_nowait(LeanMessage(Topic(topic), rest))
 

@@ -10,6 +10,7 @@ on which commands come as lines:
 - `fail NODE CODE` makes a node report a fault at once, and prints when.
 - `speed FACTOR` makes all nodes run their checks so many times as often; 0 stops them. It prints how many runs there
   were so far.
+- `sent` and `received` print how many bytes of MQTT all nodes have sent or received so far.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import aiomqtt
-from benchmarks.lean_mqtt import LeanClient
+from benchmarks.lean_mqtt import TRAFFIC, LeanClient
 from benchmarks.scale_template import Template
 
 import muster
@@ -121,7 +122,11 @@ class SimulatedAgent:
             return value
         if isinstance(value, list):
             return [self._moved(name, each) for each in value]
-        return value if value is None else round(value * self._random.uniform(0.97, 1.03), 3)
+        if value is None:
+            return value
+        moved = value * self._random.uniform(0.97, 1.03)
+        is_counted = value.is_integer() and "power" not in name  # in degrees, percent or MHz
+        return float(round(moved)) if is_counted else round(moved, 3)
 
 
 def _ignore(_event: object) -> None:
@@ -156,6 +161,10 @@ async def _obey(agents: dict[str, SimulatedAgent]) -> None:
                 for agent in agents.values():
                     agent.set_speed(float(factor))
                 print(sum(agent.runs for agent in agents.values()), flush=True)
+            case ["sent"]:
+                print(TRAFFIC.sent, flush=True)
+            case ["received"]:
+                print(TRAFFIC.received, flush=True)
             case _:
                 raise ValueError(f"unknown command: {line!r}")
 

@@ -158,7 +158,14 @@ class Crowd:
 
     async def set_speed(self, factor: float) -> float:
         """Makes all nodes run their checks so many times as often. Returns how many runs they have made so far."""
-        return sum(await asyncio.gather(*(_command(process, f"speed {factor}") for process in self.processes)))
+        return await self._sum(f"speed {factor}")
+
+    async def traffic(self) -> tuple[float, float]:
+        """How many bytes of MQTT all agents have sent and received so far."""
+        return await self._sum("sent"), await self._sum("received")
+
+    async def _sum(self, line: str) -> float:
+        return sum(await asyncio.gather(*(_command(process, line) for process in self.processes)))
 
 
 async def _command(process: Process, line: str) -> float:

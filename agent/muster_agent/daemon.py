@@ -232,7 +232,8 @@ class Daemon:
         kept = self._outbox.append(run)
         self._metrics.dropped(self._outbox.dropped())
         codes = [finding.code for finding in run.findings]
-        log.info("run_ended", run=run.id, check=run.check, verdict=run.verdict, findings=codes, kept=kept is not None)
+        name = run.id if kept is None else kept.id
+        log.info("run_ended", run=name, check=run.check, verdict=run.verdict, findings=codes, kept=kept is not None)
         if kept is not None:
             self._link.appended(kept)
 

@@ -264,7 +264,7 @@ class Fleet:
     def _take_report(self, event: events.ReportSeen | events.ReportRepeated, now: float) -> list[FleetCommand]:
         match event:
             case events.ReportSeen(message):
-                return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(message, now)]
+                return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(event, now)]
             case events.ReportRepeated(node):
                 return [*self._liveness.hear(node, self._orders.new_id(), now), *self._reports.repeat(event, now)]
 

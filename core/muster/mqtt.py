@@ -33,14 +33,16 @@ def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
 
 
 async def publish(
-    client: aiomqtt.Client, topic: str, payload: bytes, *, retain: bool = False, within_s: float = 10.0
+    client: aiomqtt.Client, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False, within_s: float = 10.0
 ) -> None:
-    """Publishes with QoS 1 and waits for the broker's confirmation. Raises MqttError if none comes `within_s`.
+    """Publishes and waits for the broker's confirmation, with QoS 0 only until the message is written.
+
+    Raises MqttError if that takes longer than `within_s`.
 
     Call it in a task that is new with the connection. Before Python 3.13, a task that has outlived a failed task group
     may still count as cancelled.
     """
-    await client.publish(topic, payload, qos=1, retain=retain, timeout=within_s)
+    await client.publish(topic, payload, qos=qos, retain=retain, timeout=within_s)
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         # Before Python 3.12 the wait inside forgets a cancellation that comes together with the confirmation.

@@ -4,6 +4,7 @@ from typing import Any
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Action, Finding, Inventory, Run, Severity, Topology, Verdict
+from muster.wire.codec import encode
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
@@ -66,7 +67,8 @@ def run(seq: int, verdict: Verdict = Verdict.PASS, node: str = "a") -> Run:
 
 
 def report(*runs: Run, after: int = 0) -> ReportSeen:
-    return ReportSeen(Report(**head(runs[0].node), stream="s", after=after, runs=runs))
+    message = Report(**head(runs[0].node), stream="s", after=after, runs=runs)
+    return ReportSeen(message, len(encode(message)))
 
 
 def sweep(name: str, *, check: str = "collective", **asked: Any) -> SweepRequested:

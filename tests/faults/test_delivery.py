@@ -2,29 +2,17 @@
 
 import pytest
 
-from muster_coordinator.model.quiet_runs import IS_QUIET
-
 
 def check_delivered(fleet, eventually, *nodes):
-    """Every run that a node has ever kept is in the database: none is missing, none is there twice.
-
-    The coordinator gives quiet runs ids of its own; there are as many of them as there are runs with another id.
-    """
+    """Every run that a node has ever kept is in the database: none is missing, none is there twice."""
     for node in nodes:
         kept = fleet.agents[node].kept_runs()
-        eventually(lambda node=node, kept=kept: all_there(fleet, node, kept), f"runs of {node}")
+        eventually(lambda node=node, kept=kept: kept <= {run["id"] for run in fleet.runs(node)}, f"runs of {node}")
         runs = fleet.runs(node)
         numbers = sorted(run["seq"] for run in runs)
         assert numbers == list(range(1, len(runs) + 1))
         assert len({run["id"] for run in runs}) == len(runs)
-        quiet = sum(1 for run in runs if IS_QUIET.fullmatch(run["id"]))
-        assert quiet <= len(fleet.agents[node].kept_runs() - {run["id"] for run in runs})
-
-
-def all_there(fleet, node, kept):
-    """Whether each of these runs is there, by its id or as a quiet run."""
-    ids = {run["id"] for run in fleet.runs(node)}
-    return len(kept - ids) <= sum(1 for run in ids if IS_QUIET.fullmatch(run))
+        assert {run["id"] for run in runs} <= fleet.agents[node].kept_runs()
 
 
 def wait_for_results(fleet, eventually, *nodes):

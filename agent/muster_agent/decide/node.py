@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from muster.check import AnyCheck, Needs, Params
 from muster.model import Inventory, Run
 from muster.wire.messages import Abort, AnyCommand, Declined, Join, Prepare, RunCheck, Start
+from muster.wire.scheduled_runs import SCHEDULED
 from muster_agent.decide import events
 from muster_agent.decide.admission import CommandAdmission
 from muster_agent.decide.events import (
@@ -48,9 +49,6 @@ from muster_agent.decide.unmeasured import not_idle, refused
 
 MOST_RUNS = 200
 """Runs that may run or wait at the same time. A few dozen checks need several each, and each run is a process."""
-
-SCHEDULED = "schedule"
-"""The cause of background runs."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 from muster.model import Run, Verdict
-from muster_agent.decide.node import SCHEDULED
+from muster.wire.scheduled_runs import SCHEDULED
 
 STEADY_RUNS = 3
 

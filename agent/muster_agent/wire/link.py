@@ -26,27 +26,28 @@ from muster.model import Run
 from muster.mqtt import connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
+from muster.wire.deflate import deflated
 from muster.wire.messages import (
+    DEFLATE,
+    REPORTS_AS_HEARTBEATS,
     AnyGroupReply,
     CoordinatorPresence,
     InventoryReport,
     NodeMessage,
     Presence,
-    new_id,
+    short_id,
 )
 from muster.wire.topics import NodeTopic, Topics
-from muster_agent.decide.delivery import DeliveryWindow
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
-from muster_agent.decide.report_timing import ReportTiming
+from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
+from muster_agent.wire.reports import Reports
 
 STEADY_S = 10.0
 """After a connection that lasted this long, the pauses start from the shortest again."""
 
-BATCH_RUNS = 50
-BATCH_BYTES = 512 * 1024
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
@@ -73,14 +74,14 @@ class AgentLink:
     ) -> None:
         self._settings = settings
         self._node = settings.node
-        self._process = new_id()
+        self._process = short_id()
         self._topics = Topics(settings.fleet)
         self._outbox = outbox
         self._metrics = metrics
         self._inbox = inbox
         self._references_inbox = references_inbox
-        self._delivery = DeliveryWindow()
-        self._timing = ReportTiming(outbox.last)
+        self._reports = Reports(settings.node, outbox)
+        self._accepted: frozenset[str] = frozenset()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
@@ -88,7 +89,7 @@ class AgentLink:
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
         self._failed_kinds: set[str] = set()
-        self._heartbeat_due = 0.0
+        self._heartbeat = HeartbeatTiming(settings.agent.heartbeat_s)
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._broker = settings.broker.agent_url
@@ -113,9 +114,7 @@ class AgentLink:
 
     def appended(self, run: Run) -> None:
         """Notes that the outbox has a new run, which has its number."""
-        self._timing.appended(run, time.monotonic())
-        if self._timing.urgent_through == run.seq:
-            self._delivery.hurry(time.monotonic())
+        self._reports.appended(run)
         self._wake.set()
 
     def close(self) -> None:
@@ -167,13 +166,14 @@ class AgentLink:
         )
 
     async def _greet(self, client: aiomqtt.Client) -> None:
+        self._accepted = frozenset()  # the coordinator may be another one; its retained presence comes first
         own = [self._topics.node(self._node, NodeTopic.ACK), self._topics.node(self._node, NodeTopic.COMMAND)]
         await client.subscribe([(topic, 1) for topic in (*own, self._topics.coordinator, self._topics.references)])
         self.connected = True
         self._metrics.connected.set(1)
-        self._heartbeat_due, self._inventory_sent = 0.0, False
-        self._delivery.start_again(time.monotonic())
-        self._timing.release()
+        self._heartbeat.connected()
+        self._inventory_sent = False
+        self._reports.connected()
         log.info("broker_connected", broker=self._broker)
 
     def _lost(self, error: Exception, attempt: int) -> None:
@@ -201,7 +201,7 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        due = min(self._heartbeat_due, self._delivery.next_due(), self._timing.next_due())
+        due = min(self._heartbeat.due, self._reports.next_due())
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
                 await self._wake.wait()
@@ -211,22 +211,28 @@ class AgentLink:
     async def _send_all(self, client: aiomqtt.Client) -> None:
         while self._replies:
             await self._send_reply(client, self._replies.popleft())
-        if self._heartbeat_due <= time.monotonic():
-            self._heartbeat_due = time.monotonic() + self._settings.agent.heartbeat_s
-            await self._send(client, NodeTopic.PRESENCE, self._presence(online=True), retain=True)
+        if self._heartbeat.due <= time.monotonic():
+            await self._send_heartbeat(client)
         if self._inventory and not self._inventory_sent:
             self._inventory_sent = True
             await self._send(client, NodeTopic.INVENTORY, self._inventory, retain=True)
-        self._delivery.tick(time.monotonic())
-        self._timing.tick(time.monotonic())
+        self._reports.tick()
         # The coordinator accepts a run as evidence only after the node has announced its check.
-        while self._inventory_sent and (report := self._next_report()):
-            through, payload = report
-            self._delivery.sent(through, time.monotonic())
-            await publish(client, self._topics.node(self._node, NodeTopic.REPORT), payload)
+        while self._inventory_sent and (report := self._reports.take_next(self._accepted)) is not None:
+            await publish(client, self._topics.node(self._node, NodeTopic.REPORT), report)
+            if REPORTS_AS_HEARTBEATS in self._accepted:
+                self._heartbeat.reported(time.monotonic())
             if self._replies:  # replies go first: ranks of other nodes wait for them
                 self._wake.set()
                 return
+
+    async def _send_heartbeat(self, client: aiomqtt.Client) -> None:
+        presence, now = self._presence(online=True), time.monotonic()
+        kept = DEFLATE not in self._accepted or self._heartbeat.is_to_be_kept(now)
+        self._heartbeat.sent(presence.outbox, now, kept=kept)
+        payload = codec.encode_short(presence)
+        topic = self._topics.node(self._node, NodeTopic.PRESENCE)
+        await publish(client, topic, payload if kept else deflated(payload), retain=kept)
 
     async def _send_reply(self, client: aiomqtt.Client, reply: AnyGroupReply) -> None:
         try:
@@ -235,33 +241,16 @@ class AgentLink:
             self._replies.appendleft(reply)
             raise
 
-    def _next_report(self) -> tuple[int, bytes] | None:
-        """The next report as it is sent, and the number of its last run."""
-        sent = self._delivery.sent_through
-        room = min(BATCH_RUNS, self._delivery.free(self._outbox.kept_through(sent)))
-        runs = self._outbox.pending(sent, self._timing.released_through, room, BATCH_BYTES)
-        if not runs:
-            return None
-        payload = codec.encode_report(
-            sent_at=time.time(),
-            node=self._node,
-            stream=self._outbox.stream,
-            after=self._outbox.before(runs[0].seq),
-            through=runs[-1].seq,
-            urgent=runs[0].seq <= self._timing.urgent_through,
-            runs=[run.body for run in runs],
-        )
-        return runs[-1].seq, payload
-
     def _presence(self, *, online: bool) -> Presence:
         return Presence(
+            id=short_id(),
             sent_at=time.time(),
             node=self._node,
             online=online,
             goodbye=not online,
             process=self._process,
             version=muster.__version__,
-            outbox=self._outbox.kept_through(self._timing.released_through),
+            outbox=self._reports.waiting,
             dropped=self._outbox.dropped(),
         )
 
@@ -294,27 +283,18 @@ class AgentLink:
         elif topic == self._topics.node(self._node, NodeTopic.COMMAND):
             self._inbox(CommandReceived(codec.decode(payload, codec.COMMAND)))
         elif topic == self._topics.node(self._node, NodeTopic.ACK):
-            self._handle_ack(payload)
+            self._reports.acknowledge(codec.decode(payload, codec.ACK))
+            self._wake.set()
         else:
             raise RemoteError("unknown_topic", topic)
-
-    def _handle_ack(self, payload: bytes) -> None:
-        ack = codec.decode(payload, codec.ACK)
-        if not self._outbox.acknowledge(ack.stream, ack.stored_through):
-            log.warning("ack_ignored", stream=ack.stream, stored_through=ack.stored_through)
-            return
-        self._timing.hold_s = ack.hold_s
-        self._delivery.stored(ack.stored_through, ack.gap, time.monotonic())
-        self._wake.set()
 
     def _handle_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)
         if self._leader not in (None, leader) and presence.online:
-            self._delivery.start_again(
-                time.monotonic()
-            )  # a new leader has not seen what its predecessor had not stored
+            self._reports.start_over()
             self._wake.set()
         self._leader = leader
+        self._accepted = frozenset(presence.accepts) if presence.online else frozenset()
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
             self.reply(self._last_reply)
         self._inbox(CoordinatorSeen(presence))

@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from muster.errors import Unavailable
 from muster.model import Run
 from muster.wire.messages import new_id
+from muster.wire.scheduled_runs import SCHEDULED, scheduled_id, stream_key
 from muster_agent.decide import findings
 
 SCHEMA = """
@@ -42,6 +43,9 @@ KEPT_FINDINGS = 200
 """Maximum number of findings that are kept of a run that is too large."""
 
 NUMBERS_SKIPPED_AFTER_BOOT = 10_000
+
+STREAM_CHARACTERS = 16
+"""Length of the name of a stream. It is in every report and acknowledgement, and need only be unique in its node."""
 
 log = structlog.get_logger()
 
@@ -64,7 +68,7 @@ class Outbox:
         self._unsaved: Counter[str] = Counter()
         try:
             self._database = _open(path)
-            self.stream = self._about("stream", new_id())
+            self.stream = self._about("stream", new_id()[:STREAM_CHARACTERS])
             self._skip_lost_numbers(boot)
             self._read_through = self.last
         except sqlite3.OperationalError as error:
@@ -74,18 +78,21 @@ class Outbox:
         self._database.close()
 
     def append(self, run: Run) -> Run | None:
-        """Stores a run and returns it with its number; None if it could not be written, which counts as dropped."""
-        stored, body = _fitting(run)
+        """Stores a run and returns it with its number; None if it could not be written, which counts as dropped.
+
+        A run that was due by schedule gets the id that agent and coordinator derive from its number.
+        """
         try:
             with self._database as database:
-                row = database.execute('INSERT INTO run ("check", body) VALUES (?, ?)', (run.check, body))
+                seq = self.last + 1
+                stored, body = _fitting(self._named(run, seq))
+                database.execute('INSERT INTO run (seq, "check", body) VALUES (?, ?, ?)', (seq, run.check, body))
                 self._make_room()
         except sqlite3.Error as error:
             log.error("outbox_not_written", check=run.check, run=run.id, error=str(error))
             self._unsaved[run.check] += 1
             return None
-        assert row.lastrowid is not None
-        return stored.model_copy(update={"seq": row.lastrowid})
+        return stored.model_copy(update={"seq": seq})
 
     def pending(self, after: int, through: int, limit: int, limit_bytes: int) -> list[NumberedRun]:
         """The oldest runs above `after` and up to `through`: at most `limit`, and about `limit_bytes` as JSON."""
@@ -133,6 +140,11 @@ class Outbox:
         """How many runs of each check were dropped since the database was made."""
         counts = Counter(dict(self._database.execute('SELECT "check", count FROM dropped').fetchall()))
         return dict(counts + self._unsaved)
+
+    def _named(self, run: Run, seq: int) -> Run:
+        if run.cause != SCHEDULED or run.group is not None:
+            return run
+        return run.model_copy(update={"id": scheduled_id(stream_key(run.node, self.stream), seq)})
 
     def _make_room(self) -> None:
         """While there are too many runs, drops the oldest of the check that has the most; never the last of a check."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster.model import Run
-from muster.wire.messages import Report
+from muster.wire.messages import Repeat, Report
 from muster_coordinator.model.events import EraseStream
 
 MOST_STREAMS = 16
@@ -27,7 +27,7 @@ MOST_STREAMS = 16
 class Intake:
     """The result of a report: the new runs, and the number up to which the stream is taken now."""
 
-    fresh: tuple[Run, ...]
+    fresh: tuple[Run | Repeat, ...]
     through: int
     duplicates: int = 0
     gap: bool = False
@@ -37,10 +37,11 @@ def take(report: Report, through: int) -> Intake:
     """The new runs of `report`. Its stream was taken up to and including the number `through`."""
     if report.after > through:
         return Intake((), through, gap=True)
-    if report.runs[0].seq > through:
-        return Intake(report.runs, report.runs[-1].seq)
-    fresh = tuple(run for run in report.runs if run.seq > through)
-    return Intake(fresh, max(through, report.runs[-1].seq), duplicates=len(report.runs) - len(fresh))
+    runs = report.in_order
+    if runs[0].seq > through:
+        return Intake(runs, runs[-1].seq)
+    fresh = tuple(run for run in runs if run.seq > through)
+    return Intake(fresh, max(through, runs[-1].seq), duplicates=len(runs) - len(fresh))
 
 
 class Streams:

@@ -1,11 +1,11 @@
 """How long the runs of nodes that find nothing new wait at their agents, so that many come in one report.
 
 The idea: the coordinator wants about the same number of reports a second from a fleet of any size. In a small fleet
-each run comes at once; in a large one the agents gather. Example: 2,000 nodes wait 10 s, 10,000 wait 45 s. With the
-cadences as shipped a node makes a run every six seconds, so seven of them travel together.
+each run comes at once; in a large one the agents gather. Example: 2,000 nodes wait 30 s, 10,000 wait 45 s. With the
+cadences as shipped a node makes a run every six seconds, so five or eight of them travel together.
 
-If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 2.5 s; messages wait 2 s for the
-coordinator, so the nodes wait 22.5 s.
+If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 30 s; messages wait 1 s for the
+coordinator, so the nodes wait 40 s.
 """
 
 REPORTS_PER_S = 200.0
@@ -14,6 +14,10 @@ core for 200 a second."""
 
 LEAST_HOLD_S = 1.0
 """Waiting for less than this saves next to nothing."""
+
+SHORTEST_HOLD_S = 30.0
+"""If agents gather at all, then for this long. Topic, fields and acknowledgement of a report are 250 bytes; five runs
+that travel together keep the traffic of a node below 3 MB a day."""
 
 LONGEST_HOLD_S = 45.0
 """A run that arrives a minute after its end counts as late (`node.LATE_S`): other runs may wait behind it."""
@@ -25,5 +29,8 @@ LAG_COUNTS = 10.0
 
 def hold_s(nodes: int, lag_s: float = 0.0) -> float:
     """How long such runs may wait in a fleet of `nodes`, if messages wait `lag_s` seconds for the coordinator."""
-    wanted = nodes / REPORTS_PER_S + LAG_COUNTS * lag_s
+    gathered = nodes / REPORTS_PER_S
+    if gathered >= LEAST_HOLD_S:
+        gathered = max(gathered, SHORTEST_HOLD_S)
+    wanted = gathered + LAG_COUNTS * lag_s
     return 0.0 if wanted < LEAST_HOLD_S else min(wanted, LONGEST_HOLD_S)

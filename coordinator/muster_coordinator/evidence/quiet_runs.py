@@ -18,21 +18,19 @@ beginning: no run is like one from before it.
 Example: PASS, PASS, FAIL, PASS, PASS, PASS. The first is whole, the second quiet. The third is whole, and so are the
 next two, because each moves the standing of the check. The last one is quiet.
 
-A run costs time in proportion to its size, mostly for its JSON. Memory is some hundred bytes for each base.
+A run costs time in proportion to its numbers. Memory is some hundred bytes for each base.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.model import Run, Verdict
-from muster_coordinator.model.quiet_runs import QuietRun, RunBase, quiet_id, stream_key
-from muster_coordinator.model.run_shape import facts_beside, metric_numbers, outline_of, shape_of
+from muster.wire.scheduled_runs import SCHEDULED, scheduled_id, stream_key
+from muster_coordinator.model.quiet_runs import QuietRun, RunBase
+from muster_coordinator.model.run_shape import RunShape, facts_beside, metric_numbers
 
 MOST_BASES = 4
 """The whole runs of a check that others may be like. Some metrics are there only under load, such as clocks."""
-
-SCHEDULED = "schedule"
-"""The cause of a run that was due by schedule."""
 
 _QUIET_VERDICTS = (Verdict.PASS, Verdict.SKIPPED)
 
@@ -65,40 +63,42 @@ class QuietRuns:
         """Forgets a node that has left."""
         self._bases.pop(node, None)
 
-    def sort(self, run: Run, stream: str, *, moved: bool, compared: bool) -> SortedRun:
-        """What is stored of the run. It `moved` the standing of its check, or is `compared` with other nodes."""
+    def sort(self, run: Run, shape: RunShape | None, stream: str, *, moved: bool, compared: bool) -> SortedRun:
+        """What is stored of the run. It `moved` the standing of its check, or is `compared` with other nodes.
+
+        `shape` is None for a run that is not `uneventful`.
+        """
         of_node = self._bases.setdefault(run.node, {})
         bases = of_node.get(run.check, ())
         fit = [base for base in bases if base.stream == stream and base.verdict == run.verdict.value]
-        can_be_base = _can_be_base(run) and not compared
-        if can_be_base and not moved and (quiet := _quiet(run, stream, fit)) is not None:
+        if compared:
+            shape = None
+        if shape is not None and not moved and (quiet := _quiet(run, shape, stream, fit)) is not None:
             return SortedRun(quiet)
         if run.group is not None:  # says nothing about the node
             return SortedRun()
-        kept: list[RunBase] = [] if moved or not can_be_base else fit[1 - MOST_BASES :]
+        kept: list[RunBase] = [] if moved or shape is None else fit[1 - MOST_BASES :]
         outdated = tuple(base.run for base in bases if base not in kept)
-        if not can_be_base:
+        if shape is None:
             of_node.pop(run.check, None)
             return SortedRun(None, None, outdated)
-        base = RunBase(run.node, run.check, run.id, stream, run.verdict.value, shape_of(run))
+        base = RunBase(run.node, run.check, run.id, stream, run.verdict.value, shape)
         of_node[run.check] = (*kept, base)
         return SortedRun(None, base, outdated)
 
 
-def _can_be_base(run: Run) -> bool:
+def uneventful(run: Run) -> bool:
+    """Whether a run was due by schedule, alone, and has found nothing. It may be quiet, and others may be like it."""
     is_background = run.cause == SCHEDULED and run.group is None
     return is_background and run.verdict in _QUIET_VERDICTS and "fingerprints" not in run.facts
 
 
-def _quiet(run: Run, stream: str, bases: list[RunBase]) -> QuietRun | None:
-    if not bases:
-        return None
-    outline = outline_of(run)
+def _quiet(run: Run, shape: RunShape, stream: str, bases: list[RunBase]) -> QuietRun | None:
     for base in reversed(bases):
-        if base.shape.outline == outline and (facts := facts_beside(run, base.shape)) is not None:
+        if base.shape.outline == shape.outline and (facts := facts_beside(run, shape, base.shape)) is not None:
             changed = {
-                "id": quiet_id(stream_key(run.node, stream), run.seq),
+                "id": scheduled_id(stream_key(run.node, stream), run.seq),
                 "duration_s": round(run.duration_s, _PLACES),
             }
-            return QuietRun(run.model_copy(update=changed), base.run, metric_numbers(run), facts)
+            return QuietRun(run.model_copy(update=changed), base.run, metric_numbers(run.metrics), facts)
     return None

@@ -1,25 +1,32 @@
-"""Takes the reports of nodes: only new runs, within the quota of the node, and under ids that it may use."""
+"""Takes the reports of nodes: only new runs, within the quota of the node, and under ids that it may use.
+
+A run that travelled as a repeat is made whole first. If its base is not known, the runs before it are taken, and the
+acknowledgement says that there is a gap: the node then sends it whole.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from muster.model import Run, Verdict
-from muster.wire.messages import MOST_RUNS, Ack, Report
+from muster.wire.messages import MOST_RUNS, Ack, Repeat, Report
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.pacing import hold_s
-from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun
+from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun, uneventful
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.evidence.repeat_bases import RepeatBases
 from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
-from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, SendAck, StoreRuns
+from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, ReportSeen, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
+from muster_coordinator.model.run_shape import RunShape, shape_of
 
 MOST_COST = float(MOST_RUNS)
 """Maximum number of runs that the coordinator takes of one report while other nodes wait. The agent sends the rest
@@ -39,6 +46,7 @@ class ReportIntake:
     ) -> None:
         self.streams = Streams()
         self.quiet_runs = QuietRuns()
+        self._bases = RepeatBases()
         self._registry = registry
         self._awaits = awaits
         self._orders = orders
@@ -55,12 +63,14 @@ class ReportIntake:
         """Forgets a node that has left."""
         self.streams.forget(node)
         self.quiet_runs.forget(node)
+        self._bases.forget(node)
 
-    def take(self, report: Report, now: float) -> list[FleetCommand]:
+    def take(self, event: ReportSeen, now: float) -> list[FleetCommand]:
         """Takes the new runs of a report, and acknowledges them.
 
         A run beyond the quota of its node is neither taken nor acknowledged; the agent keeps it.
         """
+        report = event.message
         node = report.node
         self._counts.reports += 1
         if not self._quotas.has_room(node, now):
@@ -68,14 +78,16 @@ class ReportIntake:
             return self._registry.note_misconduct(node, Misconduct.OVER_QUOTA, "", report.id, now)
         commands = self._registry.note_clock(report, now)
         self._quotas.charge_changes(self._registry.nodes[node], len(commands))
-        intake = take(report, self.streams.through(node, report.stream))
+        before = self.streams.through(node, report.stream)
+        intake = take(report, before)
         self._counts.gaps += intake.gap
         self._counts.duplicates += intake.duplicates
-        through = intake.through
-        if intake.fresh:
-            through, taken = self._take_runs(report, intake.fresh, now)
-            commands += taken
-        return [*commands, self._ack(node, report.stream, through, now, gap=intake.gap)]
+        if not intake.fresh:
+            return [*commands, self._ack(node, report.stream, intake.through, now, gap=intake.gap)]
+        stored, taken = self._take_runs(event, intake.fresh, now)
+        if not stored.through:
+            return [*commands, self._ack(node, report.stream, before, now, gap=True)]
+        return [*commands, *taken, self._ack(node, report.stream, stored.through, now, gap=stored.lacks_base)]
 
     def is_known(self, node: str, head: ReportHead) -> bool:
         """Whether all runs of the report with this head were taken already."""
@@ -102,35 +114,60 @@ class ReportIntake:
         )
         return SendAck(node, ack)
 
-    def _take_runs(self, report: Report, fresh: tuple[Run, ...], now: float) -> tuple[int, list[FleetCommand]]:
-        """The number of the last taken run, the commands that store the runs, and those that follow from them.
+    def _take_runs(
+        self, event: ReportSeen, fresh: tuple[Run | Repeat, ...], now: float
+    ) -> tuple["_StoredRuns", list[FleetCommand]]:
+        """The taken runs, the commands that store them, and those that follow from them.
 
-        The first run is always taken. The others are taken while their cost stays within MOST_COST.
+        The first run is taken unless its base is not known. The others are taken while their cost stays within
+        MOST_COST.
         """
-        node, late_s, through = report.node, behind_s(report.sent_at, now), 0
+        report = event.message
+        node, late_s = report.node, behind_s(report.sent_at, now)
+        share = event.size // len(fresh)  # what was stored before must not make a large run look small
         stored = _StoredRuns()
         consequences: list[FleetCommand] = []
         cost = 0.0
-        for run in map(self._named, fresh):
-            if through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
+        for each in fresh:
+            if stored.through and (cost >= MOST_COST or not self._quotas.has_room(node, now)):
                 break
-            commands, run_cost = self._take_run(run, report.stream, late_s, now, stored)
+            received = self._received(each, report, share)
+            if received is None:
+                stored.lacks_base = True
+                self._quotas.charge(node, runs=1.0)
+                break
+            commands, run_cost = self._take_run(received, report.stream, late_s, now, stored)
             consequences += commands
             cost += run_cost
-            through = run.seq
+            stored.through = each.seq
+        if not stored.through:
+            return stored, []
         self._counts.runs += len(stored.whole) + len(stored.quiet)
-        command = stored.command(report, through, late_s, now)
-        return through, [command, *self.streams.advance(node, report.stream, through), *consequences]
+        command = stored.command(report, late_s, now)
+        return stored, [command, *self.streams.advance(node, report.stream, stored.through), *consequences]
+
+    def _received(self, each: Run | Repeat, report: Report, share: int) -> "_ReceivedRun | None":
+        """A run with its shape and size, under the id that it may use; None for a repeat without a known base."""
+        if isinstance(each, Repeat):
+            expanded = self._bases.expand(report.node, report.stream, each, report.sent_at)
+            return None if expanded is None else _ReceivedRun(expanded.run, expanded.shape, share, expanded.size)
+        run = self._run_ids.named(each, report.stream, is_awaited=self._awaits(each.node, each.id))
+        if not uneventful(run):
+            return _ReceivedRun(run, None, share)
+        shape = shape_of(run)
+        self._bases.keep(run, shape, report.stream)
+        return _ReceivedRun(run, shape, share)
 
     def _take_run(
-        self, run: Run, stream: str, late_s: float, now: float, stored: "_StoredRuns"
+        self, received: "_ReceivedRun", stream: str, late_s: float, now: float, stored: "_StoredRuns"
     ) -> tuple[list[FleetCommand], float]:
         """The commands that follow from a run as evidence, and the cost for its node, in runs. It goes to `stored`."""
-        node, size = self._registry.nodes[run.node], len(run.model_dump_json())
+        run, shape, size, brought = received
+        node = self._registry.nodes[run.node]
         if self._awaits(run.node, run.id):
             self._registry.news.note_test_ended(TestEnded(node=run.node, test=run.id, verdict=run.verdict))
         changed: list[FleetCommand] = []
-        cost = max(1.0, size / BYTES_OF_A_RUN)
+        cost = max(1.0, (size + brought) / BYTES_OF_A_RUN)
         before = node.evidence.checks.get(run.check)
         if not node.has_announced(run.check):
             self._counts.not_announced += 1
@@ -138,23 +175,36 @@ class ReportIntake:
                 changed = self._registry.note_misconduct(run.node, Misconduct.NOT_ANNOUNCED, run.check, run.id, now)
         elif changed := self._registry.add_run(dated(run, late_s, now), now):
             size += size_of(node.evidence.findings)
-        self._quotas.charge(run.node, runs=cost, stored_bytes=size)
         if self._registry.due.stored_checks.admit(run):
             after = node.evidence.checks.get(run.check)
             moved = after is not before or (after is None and run.verdict is not Verdict.SKIPPED)
             announced = node.checks.get(run.check)
             compared = announced is None or bool(announced.compared)
-            run = stored.add(run, self.quiet_runs.sort(run, stream, moved=moved, compared=compared))
+            sorted_run = self.quiet_runs.sort(run, shape, stream, moved=moved, compared=compared)
+            size += 0 if sorted_run.quiet else brought
+            run = stored.add(run, sorted_run)
+        self._quotas.charge(run.node, runs=cost, stored_bytes=size)
         return [Announce("run", run), *changed], cost + self._quotas.charge_changes(node, len(changed))
 
-    def _named(self, run: Run) -> Run:
-        return self._run_ids.named(run, is_awaited=self._awaits(run.node, run.id))
+
+class _ReceivedRun(NamedTuple):
+    """A run, its shape if it is uneventful, its size in the report, and the bytes that the base of a repeat brings."""
+
+    run: Run
+    shape: RunShape | None
+    size: int
+    brought: int = 0
 
 
 @dataclass(slots=True)
 class _StoredRuns:
-    """The runs of a report that are stored, whole or only their numbers."""
+    """The runs of a report that are stored, whole or only their numbers, and the number of the last one.
 
+    `lacks_base` means that the next one is a repeat whose base is not known.
+    """
+
+    through: int = 0
+    lacks_base: bool = False
     whole: list[Run] = field(default_factory=list)
     quiet: list[QuietRun] = field(default_factory=list)
     bases: dict[str, RunBase] = field(default_factory=dict)
@@ -173,12 +223,12 @@ class _StoredRuns:
             self.bases[run.id] = sorted_run.base
         return run
 
-    def command(self, report: Report, through: int, late_s: float, now: float) -> StoreRuns:
+    def command(self, report: Report, late_s: float, now: float) -> StoreRuns:
         """The command that stores them."""
         return StoreRuns(
             report.node,
             report.stream,
-            through,
+            self.through,
             tuple(self.whole),
             late_s,
             now,

@@ -24,7 +24,7 @@ from muster.model import Run
 _NUMBER = re.compile(r"([:,\[])(-?\d[\d.eE+-]*)(?=[,\]}])")
 """A number in compact JSON. In a text it may find one, too, which does no harm: it is put back where it was."""
 
-_DIGEST_BYTES = 12
+DIGEST_BYTES = 12
 """Two of a million outlines are then alike by chance once in a thousand billion fleets."""
 
 SAME = ""
@@ -40,37 +40,40 @@ class RunShape:
     gaps: bytes
 
 
+Layout = tuple[tuple[str, int | None], ...]
+"""The names of metrics, and the length of each that is a list."""
+
+
 def shape_of(run: Run) -> RunShape:
     """The shape of a run."""
     facts = to_json(run.facts)
-    return RunShape(outline_of(run), _digest(facts), _digest(_gaps(facts.decode())))
+    parts = (run.check, run.verdict, run.simulated, run.findings, run.params, layout_of(run), _numbered_devices(run))
+    return RunShape(_digest(to_json(parts)), _digest(facts), _digest(_gaps(facts.decode())))
 
 
-def outline_of(run: Run) -> bytes:
-    """A digest of everything in a run but id, sequence number, times, numbers and facts."""
-    lengths = [(name, len(value) if isinstance(value, list) else None) for name, value in run.metrics.items()]
-    parts = (run.check, run.verdict, run.simulated, run.findings, run.params, lengths, _numbered_devices(run))
-    return _digest(to_json(parts))
+def layout_of(run: Run) -> Layout:
+    """The names and lengths of the metrics of a run."""
+    return tuple((name, len(value) if isinstance(value, list) else None) for name, value in run.metrics.items())
 
 
-def facts_beside(run: Run, shape: RunShape) -> str | None:
-    """The numbers in the facts of a run, SAME if its facts are those of `shape`; None if they differ in more."""
-    facts = to_json(run.facts)
-    if _digest(facts) == shape.facts:
+def facts_beside(run: Run, shape: RunShape, base: RunShape) -> str | None:
+    """The numbers in the facts of a run of this shape, SAME if its facts are those of `base`.
+
+    None if they differ in more.
+    """
+    if shape.facts == base.facts:
         return SAME
-    text = facts.decode()
-    return ",".join(_found(text)) if _digest(_gaps(text)) == shape.gaps else None
+    return ",".join(_found(to_json(run.facts).decode())) if shape.gaps == base.gaps else None
 
 
-def metric_numbers(run: Run) -> str:
-    """The numbers in the metrics of a run, with a comma after each but the last; `null` for None."""
-    return to_json(list(run.metrics.values()))[1:-1].decode().replace("[", "").replace("]", "")
+def metric_numbers(metrics: Mapping[str, Any]) -> str:
+    """The numbers in metrics, with a comma after each but the last; `null` for None."""
+    return to_json(list(metrics.values()))[1:-1].decode().replace("[", "").replace("]", "")
 
 
 def numbers_in(base: Mapping[str, Any]) -> list[str]:
     """All numbers of a run that is read from its JSON: those in its metrics, then those in its facts."""
-    measured = to_json(list(base["metrics"].values()))[1:-1].decode().replace("[", "").replace("]", "")
-    return [*split(measured), *_found(to_json(base["facts"]).decode())]
+    return [*split(metric_numbers(base["metrics"])), *_found(to_json(base["facts"]).decode())]
 
 
 def split(numbers: str) -> list[str]:
@@ -124,4 +127,4 @@ def _found(text: str) -> list[str]:
 
 
 def _digest(text: bytes) -> bytes:
-    return blake2b(text, digest_size=_DIGEST_BYTES).digest()
+    return blake2b(text, digest_size=DIGEST_BYTES).digest()

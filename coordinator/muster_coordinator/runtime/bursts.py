@@ -10,12 +10,19 @@ from collections.abc import Callable
 import aiomqtt
 from paho.mqtt.enums import MQTTErrorCode
 
+from muster.token_bucket import TokenBucket
+
 BURST = 500
 """Packets that are read before other tasks of this process get their turn: some 25 ms. It is ten times what is decoded
 in a turn, so that an overloaded coordinator reads all that comes and chooses what to take.
 """
 
-PAUSE_S = 0.02
+PAUSE_S = 0.05
+
+TURNS_BURST, TURNS_PER_S = 100.0, 20.0
+"""A large fleet sends all the time, and is read in 20 turns a second; with 2,000 nodes, ten messages come in each. In a
+small one, and while groups form, each message is read as it comes.
+"""
 
 SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
 
@@ -37,6 +44,7 @@ class _Bursts:
         self._paho = client._client  # aiomqtt has no public attribute for it
         self._read_one = self._paho.loop_read
         self._has_enough = has_enough
+        self._turns = TokenBucket(TURNS_BURST, TURNS_PER_S)
 
     def read(self, max_packets: int = 1) -> MQTTErrorCode:
         """Reads the packets that have arrived. aiomqtt calls this in place of paho's `loop_read`."""
@@ -46,7 +54,10 @@ class _Bursts:
             return SUCCESS
         packets, code = 1, self._read_one(max_packets)
         while code == SUCCESS and (connection := self._connection()) is not None:
-            if not _is_decoded(connection) and (packets >= BURST or not _has_come(connection)):
+            if not _is_decoded(connection) and packets >= BURST:
+                break
+            if not _is_decoded(connection) and not _has_come(connection):
+                self._spend_turn(connection)
                 break
             packets, code = packets + 1, self._read_one(max_packets)
         return code
@@ -59,6 +70,18 @@ class _Bursts:
     def _pause(self, connection: socket.socket) -> None:
         # Answers to our pings stay unread. Without this, paho would count the broker as silent and disconnect.
         self._paho._ping_t, self._paho._last_bytes_received = 0.0, time.monotonic()
+        self._rest(connection)
+
+    def _spend_turn(self, connection: socket.socket) -> None:
+        """Rests after many short turns, so that the next messages come together: a turn costs as much as a message."""
+        now = time.monotonic()
+        if self._turns.left(now) < 1:
+            self._rest(connection)
+        else:
+            self._turns.spend(1)
+
+    def _rest(self, connection: socket.socket) -> None:
+        """Reads nothing for PAUSE_S."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(connection.fileno())
         loop.call_later(PAUSE_S, self._go_on, connection)

@@ -10,19 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import chain
 
 import aiomqtt
 import structlog
-from paho.mqtt.reasoncodes import ReasonCode
 
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
 from muster.mqtt import connection_options, pause_s
 from muster.wire import codec
-from muster.wire.codec import encode
-from muster.wire.messages import CoordinatorPresence, new_id
+from muster.wire.codec import encode, encode_short
+from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
 from muster.wire.report_head import ReportHead, report_head
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
@@ -40,6 +38,7 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.runtime.compression import Compression
 from muster_coordinator.runtime.inbox import Inbox
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
@@ -51,25 +50,18 @@ from muster_coordinator.runtime.outgoing import (
     transmit,
 )
 from muster_coordinator.runtime.rate_limits import Allowances
+from muster_coordinator.runtime.subscribing import SUBSCRIBED_QOS, subscribe, switch
 
 HEARTBEAT_S = 10.0
+
+ANNOUNCED_EVERY_S = 300.0
+"""How often a heartbeat goes to the agents: 240 bytes for each. They hear of a new leader or connection at once."""
+
 KEEPALIVE_S = 15
 GOODBYE_S = 1.0
 
 LOOK_S = 0.5
 """How often the link checks whether a node has begun or stopped to flood."""
-
-SWITCHED_WITHIN_S = 3.0
-"""Timeout of new subscriptions. 10,000 messages that came before the flood was noticed are less than 1 s of work."""
-
-SUBSCRIBED_AT_ONCE = 500
-"""Maximum number of topics in one packet; with names of usual length about 20 KiB."""
-
-SUBSCRIBED_QOS = 0
-"""The QoS at which the broker delivers messages of nodes. With QoS 1 the broker waits for confirmations after a few
-messages (20 in Mosquitto), and a busy event loop would receive only these in each turn. QoS 0 is as safe: without a
-connection the broker forgets undelivered messages at either QoS, and agents send unacknowledged runs again.
-"""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """The kinds of refused messages that no version of the agent sends."""
@@ -78,6 +70,8 @@ SUPERSEDED = (
     "another coordinator leads this fleet: stop this one; if there is no other, clear the retained message on the "
     "coordinator's topic at the broker and restart this one"
 )
+
+ACCEPTS = (DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS)
 
 RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
@@ -125,6 +119,7 @@ class CoordinatorLink:
         self._known = known
         self._is_known = is_known
         self._allowances = Allowances()
+        self._compression = Compression(self._allowances)
         self._mutes = MuteList()
         self._log_limit = LogLimit()
         self._misconduct: dict[tuple[str, Misconduct], str] = {}
@@ -135,7 +130,8 @@ class CoordinatorLink:
         """Queues a message. Without a connection, messages to nodes are dropped; references wait for the next one."""
         match command:
             case SendAck(node, ack):
-                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), encode(ack))
+                payload = self._compression.write(node, ack)
+                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), payload, qos=0)
             case SendCommand(node, order):
                 outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.COMMAND), encode(order))
             case PublishReferences(message):
@@ -199,63 +195,37 @@ class CoordinatorLink:
                     await client.publish(self._topics.coordinator, offline, qos=1, retain=True, timeout=GOODBYE_S)
 
     async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
-        """Keeps the subscriptions to all nodes that do not flood, and publishes our heartbeat every HEARTBEAT_S."""
+        """Keeps the subscriptions to all nodes that do not flood, and publishes our heartbeat every HEARTBEAT_S.
+
+        The agents get one each ANNOUNCED_EVERY_S. The others measure how long messages take, and show us other leaders.
+        """
         subscribed: frozenset[str] = frozenset()
-        beat_at = 0.0
+        beat_at = announce_at = 0.0
         while True:
             floods = self._mutes.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known() if floods else ())
             if not subscribed:
-                await client.subscribe(self._topics.coordinator, SUBSCRIBED_QOS, timeout=ANSWERED_WITHIN_S)
-                self.connected = await self._subscribe(client, wanted)
+                own = [(topic, SUBSCRIBED_QOS) for topic in (self._topics.coordinator, self._topics.coordinator_echo)]
+                await client.subscribe(own, timeout=ANSWERED_WITHIN_S)
+                self.connected = await subscribe(client, wanted)
                 log.info("broker_connected", broker=self._broker_url)
             elif wanted != subscribed:
-                await self._switch(client, wanted - subscribed, subscribed - wanted)
+                self.connected &= await switch(client, wanted - subscribed, subscribed - wanted)
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
                 presence = self._presence(online=True)
                 self.meter.note_heartbeat(presence.id, time.monotonic())
-                beat = OutgoingMessage(self._topics.coordinator, encode(presence), retain=True)
+                if time.monotonic() >= announce_at:
+                    announce_at = time.monotonic() + ANNOUNCED_EVERY_S
+                    beat = OutgoingMessage(self._topics.coordinator, encode_short(presence), retain=True)
+                else:
+                    beat = OutgoingMessage(self._topics.coordinator_echo, encode_short(presence))
                 await publish_message(client, beat)
             inbox.flooded.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await inbox.flooded.wait()
-
-    async def _switch(self, client: aiomqtt.Client, more: frozenset[str], less: frozenset[str]) -> None:
-        """Subscribes to `more` and unsubscribes from `less` at the same time. Raises MqttError if that takes too long.
-
-        The broker's answers come after the part of the flood that it has queued already. A new connection is quicker:
-        the broker forgets that queue, and agents send the lost messages again.
-        """
-        try:
-            async with asyncio.timeout(SWITCHED_WITHIN_S):
-                subscribed, _ = await asyncio.gather(self._subscribe(client, more), self._unsubscribe(client, less))
-        except TimeoutError:
-            raise aiomqtt.MqttError(
-                "too many messages of a flood wait at the broker; reconnecting without them"
-            ) from None
-        self.connected = self.connected and subscribed
-
-    async def _subscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> bool:
-        """Subscribes to the patterns. Returns False, with an error in the log, if the broker refuses any."""
-        packets = _in_chunks(sorted(patterns))
-        wanted = ([(pattern, SUBSCRIBED_QOS) for pattern in packet] for packet in packets)
-        answers = await asyncio.gather(*(client.subscribe(topics, timeout=ANSWERED_WITHIN_S) for topics in wanted))
-        codes = [code for answer in answers for code in answer]
-        refused = [
-            pattern
-            for pattern, code in zip(chain(*packets), codes, strict=True)
-            if isinstance(code, ReasonCode) and code.is_failure
-        ]
-        for pattern in refused:
-            log.error("subscription_refused", topic=pattern, broker=self._broker_url)
-        return not refused
-
-    async def _unsubscribe(self, client: aiomqtt.Client, patterns: Iterable[str]) -> None:
-        packets = _in_chunks(sorted(patterns))
-        await asyncio.gather(*(client.unsubscribe(packet, timeout=ANSWERED_WITHIN_S) for packet in packets))
 
     async def _watch(self, inbox: Inbox) -> None:
         """Delivers the load and the misconduct of nodes, one event per node and kind, and once that it has caught up.
@@ -287,7 +257,7 @@ class CoordinatorLink:
 
     def _event(self, message: aiomqtt.Message) -> FleetEvent | None:
         try:
-            if message.topic.value == self._topics.coordinator:
+            if message.topic.value in (self._topics.coordinator, self._topics.coordinator_echo):
                 self._note_coordinator(message.payload, kept=message.retain)
                 return None
             return self._from_node(message)
@@ -303,7 +273,7 @@ class CoordinatorLink:
         try:
             if topic is NodeTopic.REPORT and (head := report_head(message.payload)) and self._is_known(node, head):
                 return ReportRepeated(node, head.stream)
-            return event_of(topic, node, message.payload, kept=message.retain)
+            return event_of(topic, node, self._compression.read(node, topic, message.payload), kept=message.retain)
         except RemoteError:
             raise
         except Exception as error:  # a bug in muster; no node may end the coordinator with it
@@ -340,9 +310,11 @@ class CoordinatorLink:
         self._misconduct.setdefault((node, kind), detail)
 
     def _presence(self, *, online: bool) -> CoordinatorPresence:
-        return CoordinatorPresence(sent_at=time.time(), online=online, epoch=self._epoch, url=self._api_url)
-
-
-def _in_chunks(patterns: list[str]) -> list[list[str]]:
-    """The patterns in lists of SUBSCRIBED_AT_ONCE."""
-    return [patterns[start : start + SUBSCRIBED_AT_ONCE] for start in range(0, len(patterns), SUBSCRIBED_AT_ONCE)]
+        return CoordinatorPresence(
+            id=short_id(),
+            sent_at=time.time(),
+            online=online,
+            epoch=self._epoch,
+            url=self._api_url,
+            accepts=ACCEPTS if online else (),
+        )

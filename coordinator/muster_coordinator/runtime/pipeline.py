@@ -17,7 +17,7 @@ import structlog
 
 from muster.log_limit import LogLimit
 from muster.model import Run
-from muster_coordinator.evidence.quiet_runs import SCHEDULED
+from muster.wire.scheduled_runs import SCHEDULED
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     AgentMisbehaved,

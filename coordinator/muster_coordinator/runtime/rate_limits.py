@@ -57,6 +57,11 @@ class Meter:
         self._bytes.spend(size)
         return True
 
+    def charge(self, size: int, now: float) -> None:
+        """Charges `size` more bytes of a message that was admitted, even if less is left."""
+        self._bytes.left(now)
+        self._bytes.spend(size)
+
 
 class Allowances:
     """The remaining allowances of every node."""
@@ -81,3 +86,8 @@ class Allowances:
                 self._meters.pop(next(iter(self._meters)))
             meter = self._meters[key] = Meter(limits)
         return meter.admit(size, now)
+
+    def charge_inflated(self, node: str, topic: NodeTopic, size: int, now: float) -> None:
+        """Charges a node for what its compressed message has grown by: decoding it costs as much as if it had been."""
+        if (meter := self._meters.get((node, topic))) is not None:
+            meter.charge(size, now)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Text, cast, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from muster_coordinator.model.quiet_runs import quiet_id
+from muster.wire.scheduled_runs import scheduled_id
 from muster_coordinator.store.rows import Unread
 from muster_coordinator.store.series import FULL, times_of
 from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
@@ -107,7 +107,7 @@ async def quiet_runs(
     key = _in_byte_order(_ID_OF_A_QUIET_RUN, connection)
     query = select(QUIET_RUNS).where(*wanted, *window.conditions(QUIET_RUNS.c.started_at, key))
     rows = await connection.execute(query.order_by(QUIET_RUNS.c.started_at.desc(), key.desc()).limit(window.count))
-    return [Located(_time(row["started_at"]), quiet_id(row["key"], row["seq"]), row) for row in rows.mappings()]
+    return [Located(_time(row["started_at"]), scheduled_id(row["key"], row["seq"]), row) for row in rows.mappings()]
 
 
 async def add_from_blocks(
@@ -135,7 +135,7 @@ def _located(row: Any) -> list[Located]:
     """All runs or summaries of a block."""
     times = times_of(row["times"], row["count"])
     if row["resolution_s"] == FULL:
-        ids = [quiet_id(row["key"], seq) for seq in times.seqs]
+        ids = [scheduled_id(row["key"], seq) for seq in times.seqs]
     else:
         ids = [f"{row['id']}.{number}" for number in range(row["count"])]
     return [

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from muster_coordinator.model.quiet_runs import quiet_id
+from muster.wire.scheduled_runs import scheduled_id
 from muster_coordinator.store.quiet_rows import NumbersReader
 from muster_coordinator.store.rows import Unread
 from muster_coordinator.store.runs_view import full_block, summaries_in
@@ -79,7 +79,7 @@ def packed_rows(
         read = [
             (row, numbers)
             for row in same
-            for numbers in unread.leave_out("quiet_runs", [(quiet_id(row["key"], row["seq"]), row)], reader.read)
+            for numbers in unread.leave_out("quiet_runs", [(scheduled_id(row["key"], row["seq"]), row)], reader.read)
         ]
         if read:
             packed += [row for row, _ in read]

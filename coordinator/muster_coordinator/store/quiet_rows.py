@@ -8,14 +8,13 @@ from pydantic_core import from_json
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from muster.wire.scheduled_runs import stream_key
 from muster_coordinator.model.events import FleetCommand, StoreRuns
-from muster_coordinator.model.quiet_runs import QuietRun, RunBase, stream_key
-from muster_coordinator.model.run_shape import RunShape, numbers_in, split
+from muster_coordinator.model.quiet_runs import QuietRun, RunBase
+from muster_coordinator.model.run_shape import DIGEST_BYTES, RunShape, numbers_in, split
 from muster_coordinator.store.rows import Unread, read_row
 from muster_coordinator.store.series import QuietNumbers
 from muster_coordinator.store.tables import RUN_BASES, RUNS
-
-_DIGEST_BYTES = 12
 
 _QUICK = 1
 """Each body is compressed once more within two hours."""
@@ -96,7 +95,7 @@ async def read_bases(connection: AsyncConnection) -> tuple[RunBase, ...]:
     return tuple(
         RunBase(node, check, run, stream, verdict, _shape(shape))
         for node, check, run, stream, verdict, shape in rows.all()
-        if isinstance(shape, bytes) and len(shape) == 3 * _DIGEST_BYTES
+        if isinstance(shape, bytes) and len(shape) == 3 * DIGEST_BYTES
     )
 
 
@@ -138,5 +137,5 @@ def _base_row(base: RunBase, number: int) -> dict[str, Any]:
 
 
 def _shape(digests: bytes) -> RunShape:
-    size = _DIGEST_BYTES
+    size = DIGEST_BYTES
     return RunShape(digests[:size], digests[size : 2 * size], digests[2 * size :])

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Table, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.model import Run, Verdict
-from muster_coordinator.model.quiet_runs import IS_QUIET
+from muster.wire.scheduled_runs import IS_SCHEDULED
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.merging import BlockRow, Latest, Located, Window, add_from_blocks, quiet_runs, whole_runs
 from muster_coordinator.store.paging import Page, make_cursor, read_cursor
@@ -56,7 +56,7 @@ async def read_run(database: Database, run: str) -> Run | None:
         body = await connection.scalar(select(RUNS.c.body).where(RUNS.c.id == run))
         if body is not None:
             return read_row("runs", run, body, Run.model_validate_json)
-        if (found := IS_QUIET.fullmatch(run)) is None or int(found[2]) >= _LARGEST_SEQ:
+        if (found := IS_SCHEDULED.fullmatch(run)) is None or int(found[2]) >= _LARGEST_SEQ:
             return None
         return await _quiet_run(connection, found[1], int(found[2]))
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from muster.model import Run, Verdict
-from muster_coordinator.model.quiet_runs import quiet_id
+from muster.wire.scheduled_runs import scheduled_id
 from muster_coordinator.model.run_shape import facts_of, metrics_of, numbers_in, split
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.columns import Column, columns_of, head_of, integers_of, packed, packed_integers
@@ -203,7 +203,7 @@ def _metrics(base: Mapping[str, Any]) -> list[str]:
 
 def _run(base: Mapping[str, Any], key: str, quiet: QuietNumbers, metrics: Any, facts: Any) -> Run:
     own = {
-        "id": quiet_id(key, quiet.seq),
+        "id": scheduled_id(key, quiet.seq),
         "seq": quiet.seq,
         "started_at": (quiet.at_ms + quiet.ahead_ms) / 1000,
         "duration_s": quiet.duration_s,

@@ -1,6 +1,9 @@
-"""Converts messages to bytes and back. Bytes from a peer become a message or raise a RemoteError with its kind."""
+"""Converts messages to bytes and back. Bytes from a peer become a message or raise a RemoteError with its kind.
 
-from collections.abc import Iterable
+Every message may come compressed (`wire.deflate`). Who sends it must know that its peer takes that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import pydantic_core
@@ -9,11 +12,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from muster.errors import RemoteError
 from muster.model import format_instant
 from muster.wire import messages
+from muster.wire.deflate import inflated
 from muster.wire.messages import SCHEMA, Message, NodeMessage
 from muster.wire.topics import NodeTopic
 
 MAX_MESSAGE_BYTES = 1 << 20
-"""Larger payloads are refused unread. A report of 100 runs with full findings is much smaller."""
+"""Larger payloads are refused unread, compressed or not. A report of 100 runs with full findings is much smaller."""
 
 _REQUIRED = frozenset({"schema_version", "id", "sent_at"})
 """The fields that a sender must write. The models' defaults for `schema` and `id` are for our own messages."""
@@ -42,19 +46,40 @@ def encode(message: BaseModel) -> bytes:
     return message.model_dump_json(by_alias=True).encode()
 
 
+def encode_short(message: Message) -> bytes:
+    """The message as compact JSON without the fields that have their default value."""
+    required = {"schema": SCHEMA, "id": message.id}
+    rest = message.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"schema_version", "id"})
+    return pydantic_core.to_json(required | rest)
+
+
 def encode_report(
-    *, sent_at: float, node: str, stream: str, after: int, through: int, urgent: bool, runs: Iterable[str]
+    *,
+    sent_at: float,
+    node: str,
+    stream: str,
+    after: int,
+    through: int,
+    urgent: bool,
+    runs: Iterable[str],
+    repeats: Sequence[Mapping[str, Any]] = (),
 ) -> bytes:
-    """A `Report` as compact JSON, of runs that are JSON already. It is the same as encoding the report itself."""
-    first = {"schema": SCHEMA, "id": messages.new_id(), "sent_at": format_instant(sent_at), "node": node}
-    head = pydantic_core.to_json(first | {"stream": stream, "after": after, "through": through, "urgent": urgent})
-    return b'%b,"runs":[%b]}' % (head[:-1], ",".join(runs).encode())
+    """A `Report` as compact JSON, of runs that are JSON already. It is the same as encoding the report itself.
+
+    Without repeats it has no field for them, and it says that it is urgent only if it is.
+    """
+    first = {"schema": SCHEMA, "id": messages.short_id(), "sent_at": format_instant(sent_at), "node": node}
+    numbers = {"stream": stream, "after": after, "through": through}
+    head = pydantic_core.to_json(first | numbers | ({"urgent": True} if urgent else {}))
+    also = b',"repeats":%b' % pydantic_core.to_json(repeats) if repeats else b""
+    return b'%b,"runs":[%b]%b}' % (head[:-1], ",".join(runs).encode(), also)
 
 
 def decode(payload: bytes, kind: TypeAdapter[M]) -> M:
     """The message in `payload`. Raises RemoteError of kind oversized, unknown_version or malformed."""
     if len(payload) > MAX_MESSAGE_BYTES:
         raise RemoteError("oversized", f"{len(payload)} bytes, at most {MAX_MESSAGE_BYTES} are accepted")
+    payload = inflated(payload, MAX_MESSAGE_BYTES)
     try:
         message = kind.validate_json(payload)
     except ValidationError as error:

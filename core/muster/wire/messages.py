@@ -1,12 +1,15 @@
 """Every message by topic. Nodes send replies and messages in past tense, the coordinator sends imperatives."""
 
+import math
 import uuid
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from muster.check import CheckInfo
 from muster.model import (
+    LARGEST_INTEGER,
+    LARGEST_NUMBER,
     MOST_DEVICES,
     MOST_NAMES,
     MOST_RANKS,
@@ -44,6 +47,11 @@ Host = Annotated[
 def new_id() -> str:
     """A unique id for a message, run, group or sweep."""
     return uuid.uuid4().hex
+
+
+def short_id() -> str:
+    """An id for a message that only stories and logs refer to, unique among those of its node in a month or so."""
+    return uuid.uuid4().hex[:8]
 
 
 class Message(Data):
@@ -109,8 +117,33 @@ class InventoryReport(NodeMessage):
 # node/<node>/report
 
 
+_Measured = Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, allow_inf_nan=False)] | None
+
+
+def _plain(numbers: tuple[int | float, ...] | None) -> tuple[int | float, ...] | None:
+    for number in numbers or ():
+        if not math.isfinite(number) or (isinstance(number, int) and abs(number) > LARGEST_INTEGER):
+            raise ValueError("must be finite numbers of at most 64 bits")
+    return numbers
+
+
+class Repeat(Data):
+    """A run that differs from run number `like` of the same stream only in these numbers (see `wire.repeats`).
+
+    `age_ms` is how long before the report was sent it began; its id follows from its number (`wire.scheduled_runs`).
+    `metrics` are its values one after the other, `facts` the numbers in its facts if they differ, too.
+    """
+
+    seq: Sequence
+    like: Sequence
+    age_ms: int = Field(gt=-(1 << 53), lt=1 << 53)
+    duration_s: Seconds
+    metrics: list[_Measured] = []
+    facts: Annotated[tuple[int | float, ...] | None, AfterValidator(_plain)] = None
+
+
 class Report(NodeMessage):
-    """Runs in the order of their sequence numbers.
+    """Runs in the order of their sequence numbers, some of them perhaps as `repeats` of earlier ones.
 
     `stream` names the outbox that numbers them; a new outbox is a new stream and starts at 1 again. `after` is the
     number of the last run before this report that the node still keeps, or 0. It tells the coordinator whether missing
@@ -123,17 +156,27 @@ class Report(NodeMessage):
     after: Sequence
     through: Sequence | None = None
     urgent: bool = False
-    runs: tuple[Run, ...] = Field(min_length=1, max_length=MOST_RUNS)
+    runs: tuple[Run, ...] = Field((), max_length=MOST_RUNS)
+    repeats: tuple[Repeat, ...] = Field((), max_length=MOST_RUNS)
+
+    @property
+    def in_order(self) -> tuple[Run | Repeat, ...]:
+        """The runs and repeats by their numbers."""
+        if not self.repeats or not self.runs:
+            return self.repeats or self.runs
+        return tuple(sorted((*self.runs, *self.repeats), key=lambda each: each.seq))
 
     @model_validator(mode="after")
     def _runs_are_the_nodes_own_and_in_order(self) -> Self:
+        if not 0 < len(self.runs) + len(self.repeats) <= MOST_RUNS:
+            raise ValueError(f"a report holds 1 to {MOST_RUNS} runs")
         last = self.after
-        for run in self.runs:
+        for run in self.in_order:
             if run.seq <= last:
                 raise ValueError("sequence numbers must rise, from above `after`")
-            if run.node != self.node:
-                raise ValueError("a report holds its own node's runs only")
             last = run.seq
+        if any(run.node != self.node for run in self.runs):
+            raise ValueError("a report holds its own node's runs only")
         if self.through not in (None, last):
             raise ValueError("`through` must be the number of the last run")
         return self
@@ -145,8 +188,9 @@ class Report(NodeMessage):
 class Ack(Message):
     """Everything in `stream` up to and including `stored_through` is in the database.
 
-    `gap`: a report is missing before the last one. Send again from the oldest run that is kept. `hold_s`: runs that
-    find nothing new may wait this long for others, so that they come together.
+    `gap`: a report is missing before the last one, or a run is like one that the coordinator does not know any more.
+    Send again from the oldest run that is kept, whole. `hold_s`: runs that find nothing new may wait this long for
+    others, so that they come together.
     """
 
     stream: Name
@@ -271,12 +315,22 @@ AnyCommand = Annotated[RunCheck | Join | Prepare | Start | Abort, Field(discrimi
 # coordinator and references, retained
 
 
+DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS = "deflate", "repeats", "reports-as-heartbeats"
+"""What a coordinator may accept: compressed messages (`wire.deflate`), runs as repeats of others (`wire.repeats`), and
+reports as a sign of life, so that a node that has just reported need not send a heartbeat.
+"""
+
+
 class CoordinatorPresence(Message):
-    """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed."""
+    """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed.
+
+    `accepts` names what a coordinator takes beyond what those before 0.2 take.
+    """
 
     online: bool
     epoch: Sequence
     url: Text = ""
+    accepts: tuple[Label, ...] = Field((), max_length=MOST_NAMES)
 
 
 class References(Message):

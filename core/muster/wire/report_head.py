@@ -1,12 +1,14 @@
 """Reads the first fields of a report without the rest, which is a hundred times quicker than decoding all of it.
 
 An overloaded coordinator receives the same reports again. It drops them by these fields, and takes urgent ones first.
+It inflates only the beginning of a compressed report, which takes some microseconds.
 """
 
 import re
 from typing import NamedTuple
 
 from muster.model import Sequence
+from muster.wire.deflate import beginning
 
 MOST_BYTES = 1_200
 """The fields before the runs are shorter: three names of up to 253 characters, and numbers."""
@@ -25,7 +27,7 @@ class ReportHead(NamedTuple):
 
 def report_head(payload: bytes | bytearray) -> ReportHead | None:
     """The first fields of the report in `payload`; None if they are not there, as from agents before 0.2."""
-    found = _HEAD.search(payload, 0, MOST_BYTES)
+    found = _HEAD.search(beginning(payload, MOST_BYTES))
     return None if found is None else ReportHead(found[1].decode(), int(found[2]), found[3] is not None)
 
 

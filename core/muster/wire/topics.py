@@ -41,6 +41,11 @@ class Topics:
         return f"{ROOT}/{self.fleet}/coordinator"
 
     @property
+    def coordinator_echo(self) -> str:
+        """The topic on which a coordinator sends to itself, to see how long messages take."""
+        return f"{self.coordinator}/echo"
+
+    @property
     def references(self) -> str:
         return f"{ROOT}/{self.fleet}/references"
 

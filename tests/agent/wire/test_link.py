@@ -33,6 +33,7 @@ class Coordinator:
 
     client: aiomqtt.Client
     heard: dict[NodeTopic, list] = field(default_factory=dict)
+    payloads: list[tuple[NodeTopic, bytes]] = field(default_factory=list)
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def listen(self) -> None:
@@ -40,6 +41,7 @@ class Coordinator:
             node, topic = TOPICS.parse_node(message.topic.value)
             if topic not in (NodeTopic.ACK, NodeTopic.COMMAND):
                 async with self.changed:
+                    self.payloads.append((topic, message.payload))
                     self.heard.setdefault(topic, []).append(codec.decode_from_node(topic, node, message.payload))
                     self.changed.notify_all()
 

@@ -9,12 +9,12 @@ from tests.coordinator.fleets import run as any_run
 from muster.check import Scope, Worse
 from muster.model import Action, Finding, Inventory, Run, ServiceState, Severity, Verdict
 from muster.wire.messages import InventoryReport, Report
+from muster.wire.scheduled_runs import IS_SCHEDULED
 from muster_coordinator.evidence.health import Evidence
 from muster_coordinator.evidence.quiet_runs import MOST_BASES
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import Announce, InventorySeen, ReportSeen, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord
-from muster_coordinator.model.quiet_runs import IS_QUIET
 from muster_coordinator.model.stored_fleet import StoredFleet
 
 SEEDS = 40
@@ -113,11 +113,11 @@ def test_everybody_sees_a_quiet_run_in_full_under_the_id_that_it_keeps() -> None
     message = Report(**head("a"), stream="s", after=1, runs=(due(2, id="0123456789abcdef.7"),))
     (told,) = [each for each in made.handle(ReportSeen(message), 2.0) if isinstance(each, Announce)]
     assert isinstance(told.payload, Run)
-    assert IS_QUIET.fullmatch(told.payload.id)
+    assert IS_SCHEDULED.fullmatch(told.payload.id)
     assert told.payload.id.endswith(".2")
     assert told.payload == due(2, id=told.payload.id)
     (whole,) = take(made, due(3, id="0123456789abcdef.7", cause=None))
-    assert not IS_QUIET.fullmatch(whole.runs[0].id)
+    assert not IS_SCHEDULED.fullmatch(whole.runs[0].id)
 
 
 def test_after_a_restart_runs_are_quiet_as_before() -> None:

@@ -3,6 +3,7 @@
 import pytest
 from tests.coordinator.fleets import fleet, presence, report, run
 
+from muster.wire.scheduled_runs import scheduled_id, stream_key
 from muster_coordinator.evidence.run_ids import REMEMBERED, RunIds
 from muster_coordinator.model.events import FleetCommand, RunRequested, StoreRuns
 
@@ -11,7 +12,15 @@ AGENTS = "0b5e3c0a9f1d4e7cb2a6d8f0e1c3a5b7"
 
 
 def named(ids: RunIds, node: str, id: str, *, is_awaited: bool = False) -> str:
-    return ids.named(run(1, node=node).model_copy(update={"id": id}), is_awaited=is_awaited).id
+    return ids.named(run(1, node=node).model_copy(update={"id": id}), "s", is_awaited=is_awaited).id
+
+
+def test_a_node_uses_the_ids_of_its_own_scheduled_runs_only():
+    """Those of another node, stream or number get another id."""
+    own = scheduled_id(stream_key("a", "s"), 1)
+    assert named(RunIds(), "a", own) == own
+    for other in (scheduled_id(stream_key("b", "s"), 1), scheduled_id(stream_key("a", "t"), 1), own + "2"):
+        assert named(RunIds(), "a", other) != other
 
 
 @pytest.mark.parametrize("id", [AGENTS, "r1", "n1-1"])

@@ -9,7 +9,8 @@ import aiomqtt
 import pytest
 from paho.mqtt.enums import MQTTErrorCode
 
-from muster_coordinator.runtime.bursts import BURST, PAUSE_S, read_in_bursts
+from muster_coordinator.runtime import bursts
+from muster_coordinator.runtime.bursts import BURST, PAUSE_S, TURNS_BURST, read_in_bursts
 
 SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
 MOST = BURST * 3 // 2
@@ -67,6 +68,23 @@ async def test_others_get_their_turn(broker):
     assert len(paho.packets) == BURST
     paho.loop_read()
     assert len(paho.packets) == BURST + 10
+
+
+async def test_after_many_turns_messages_are_read_together(broker, eventually, monkeypatch):
+    """A few are read as they come; each turn costs as much as a message."""
+    monkeypatch.setattr(bursts, "time", SimpleNamespace(monotonic=lambda: 1.0))
+    ours, paho = broker
+    asyncio.get_running_loop().add_reader(paho.socket().fileno(), paho.loop_read)
+    for number in range(1, int(TURNS_BURST) + 2):
+        ours.sendall(b"x")
+        while len(paho.packets) < number:
+            await asyncio.sleep(0)
+    read = len(paho.packets)
+    for _ in range(10):
+        ours.sendall(b"x")
+        await asyncio.sleep(0)
+    assert len(paho.packets) == read
+    await eventually(lambda: len(paho.packets) == read + 10)
 
 
 async def test_nothing_is_read_from_a_connection_that_is_lost(broker):

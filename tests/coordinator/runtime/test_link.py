@@ -12,7 +12,8 @@ from muster.config import Settings
 from muster.model import Inventory, Run, Verdict
 from muster.mqtt import connection_options
 from muster.references import Reference
-from muster.wire.codec import COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
+from muster.wire.codec import ACK, COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
+from muster.wire.deflate import DEFLATED, deflated
 from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
 from muster.wire.report_head import ReportHead
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
@@ -151,6 +152,26 @@ async def test_a_report_that_was_taken_already_is_not_decoded(url):
         assert not link.refused
 
 
+async def test_a_node_that_compresses_its_reports_gets_compressed_acknowledgements(mosquitto):
+    """As long as it does: after a downgrade its agent could not read them. A report counts as long as its JSON is."""
+    message = report()
+    said = encode(message)
+    topic, ack = TOPICS.node("n1", NodeTopic.REPORT), Ack(sent_at=1.0, stream="s", stored_through=1)
+    async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
+        await node.subscribe(TOPICS.node("n1", NodeTopic.ACK), qos=1)
+        answers = []
+        for payload in (deflated(said), said):
+            events.clear()
+            await node.publish(topic, payload, qos=1)
+            await eventually(lambda: events)
+            assert events == [ReportSeen(message, len(said))]
+            link.send(SendAck("n1", ack))
+            async with asyncio.timeout(20):
+                answers.append((await anext(node.messages)).payload)
+        assert [answer.startswith(DEFLATED) for answer in answers] == [True, False]
+        assert [decode(answer, ACK) for answer in answers] == [ack, ack]
+
+
 async def test_what_was_retained_before_is_heard(url):
     """Presence that was published while the coordinator was away arrives when it connects."""
     async with client(url) as node:
@@ -168,6 +189,8 @@ REFUSED = {
     "another version": (NodeTopic.PRESENCE, b'{"schema": 2}', "unknown_version"),
     "another node's name": (NodeTopic.PRESENCE, encode(presence("n2")), "wrong_node"),
     "another node's runs": (NodeTopic.REPORT, encode(report("n2")), "wrong_node"),
+    "a bomb": (NodeTopic.REPORT, deflated(b" " * (MAX_MESSAGE_BYTES + 1)), "oversized"),
+    "no end": (NodeTopic.REPORT, deflated(encode(report()))[:-2], "malformed"),
     "too much": (NodeTopic.REPORT, b" " * (MAX_MESSAGE_BYTES + 1), "oversized"),
 }
 

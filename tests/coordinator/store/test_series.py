@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from muster.model import Run, Verdict
-from muster_coordinator.model.run_shape import SAME, facts_beside, metric_numbers, outline_of, shape_of
+from muster_coordinator.model.run_shape import SAME, facts_beside, metric_numbers, shape_of
 from muster_coordinator.store.columns import columns_of, head_of, integers_of, packed, packed_integers
 from muster_coordinator.store.series import FullBlock, QuietNumbers, packed_runs, packed_summaries, summaries_of
 from muster_coordinator.store.summaries import joined, summarised
@@ -98,10 +98,10 @@ def make_run(seq, at_ms, metrics, facts, duration_s=0.5) -> Run:
 
 
 def numbers(run: Run, base: Run) -> QuietNumbers:
-    facts = facts_beside(run, shape_of(base))
+    facts = facts_beside(run, shape_of(run), shape_of(base))
     assert facts is not None
-    assert outline_of(run) == outline_of(base)
-    return QuietNumbers(run.seq, round(run.started_at * 1000), 0, run.duration_s, metric_numbers(run), facts)
+    assert shape_of(run).outline == shape_of(base).outline
+    return QuietNumbers(run.seq, round(run.started_at * 1000), 0, run.duration_s, metric_numbers(run.metrics), facts)
 
 
 def packed_block(runs) -> FullBlock:
@@ -193,17 +193,18 @@ def test_runs_that_differ_in_more_than_numbers_are_not_alike(other):
     """In verdict, parameters, names or lengths of metrics, or in facts."""
     run = make_run(1, AT, {"a": [1.0, None]}, {"name": "x", "free": 0.5, "count": 1})
     changed = run.model_copy(update=other)
-    assert outline_of(changed) != outline_of(run) or facts_beside(changed, shape_of(run)) is None
+    is_other = shape_of(changed).outline != shape_of(run).outline
+    assert is_other or facts_beside(changed, shape_of(changed), shape_of(run)) is None
 
 
 def test_facts_that_name_devices_are_no_numbers():
     """Otherwise the numbers of one device would be shown as those of another."""
     run = make_run(1, AT, {"a": [1.0, 2.0]}, {"devices": [4, 5]})
     other = run.model_copy(update={"facts": {"devices": [4, 6]}})
-    assert outline_of(other) != outline_of(run)
+    assert shape_of(other).outline != shape_of(run).outline
 
 
 def test_the_same_facts_are_not_stored_again():
     """They are most of what a run takes."""
     run = make_run(1, AT, {"a": 1.0}, {"name": "x", "free": 0.5})
-    assert facts_beside(run, shape_of(run)) == SAME
+    assert facts_beside(run, shape_of(run), shape_of(run)) == SAME

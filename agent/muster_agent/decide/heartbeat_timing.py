@@ -1,0 +1,44 @@
+"""Decides when the agent sends its heartbeat, and which heartbeats the broker keeps.
+
+The idea: a heartbeat says that the node lives, and how many runs wait in its outbox. A report says that it lives, too.
+If the coordinator takes it for that, a node whose last heartbeat said that no run waits sends the next one only
+`every_s` after its last report. The broker keeps the first heartbeat of a connection for coordinators that start later,
+and another one each minute; those in between need not be readable by any other coordinator, so they can be short.
+
+Example: with `every_s` 10, heartbeats are due at 0, 10 and 20 s. A report at 14 s moves the third to 24 s.
+"""
+
+import math
+
+KEPT_EVERY_S = 60.0
+"""How often the broker gets a heartbeat to keep, in case it has published an old last will late."""
+
+
+class HeartbeatTiming:
+    """When the next heartbeat of a connection is due: `due`."""
+
+    def __init__(self, every_s: float) -> None:
+        self.due = -math.inf
+        self._every_s = every_s
+        self._kept_due = -math.inf
+        self._has_said_all = False
+
+    def connected(self) -> None:
+        """Notes a new connection."""
+        self.due = self._kept_due = -math.inf
+
+    def is_to_be_kept(self, now: float) -> bool:
+        """Whether the broker is to keep a heartbeat that is sent now."""
+        return now >= self._kept_due
+
+    def sent(self, outbox: int, now: float, *, kept: bool) -> None:
+        """Notes a heartbeat, which said that so many runs wait; the broker may have `kept` it."""
+        self.due = now + self._every_s
+        self._has_said_all = outbox == 0
+        if kept:
+            self._kept_due = now + KEPT_EVERY_S
+
+    def reported(self, now: float) -> None:
+        """Notes a report that the coordinator takes as a sign of life."""
+        if self._has_said_all:
+            self.due = now + self._every_s

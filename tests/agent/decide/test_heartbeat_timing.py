@@ -1,0 +1,43 @@
+"""When a heartbeat is due, and which ones the broker keeps."""
+
+from muster_agent.decide.heartbeat_timing import KEPT_EVERY_S, HeartbeatTiming
+
+
+def connected(at: float = 0.0, outbox: int = 0) -> HeartbeatTiming:
+    """The first heartbeat was sent."""
+    timing = HeartbeatTiming(10.0)
+    timing.connected()
+    assert timing.due <= at
+    assert timing.is_to_be_kept(at)
+    timing.sent(outbox, at, kept=True)
+    return timing
+
+
+def test_a_heartbeat_follows_another() -> None:
+    """After the interval."""
+    assert connected().due == 10.0
+
+
+def test_a_report_is_a_sign_of_life() -> None:
+    """The next heartbeat is due an interval after it."""
+    timing = connected()
+    timing.reported(4.0)
+    assert timing.due == 14.0
+
+
+def test_while_runs_wait_the_heartbeat_says_so() -> None:
+    """The coordinator waits to hear that none does any more."""
+    timing = connected(outbox=3)
+    timing.reported(4.0)
+    assert timing.due == 10.0
+
+
+def test_the_broker_keeps_one_each_minute() -> None:
+    """And the first of each connection."""
+    timing = connected()
+    assert not timing.is_to_be_kept(KEPT_EVERY_S - 1)
+    timing.sent(0, KEPT_EVERY_S - 1, kept=False)
+    assert timing.is_to_be_kept(KEPT_EVERY_S)
+    timing.sent(0, KEPT_EVERY_S, kept=True)
+    timing.connected()
+    assert timing.is_to_be_kept(KEPT_EVERY_S + 1)
