@@ -15,6 +15,7 @@ from generator.hooks import hooks
 from generator.house import house
 from generator.metrics import metrics
 from generator.policy import policy
+from generator.scale import scale
 from generator.settings import settings
 
 from muster.model import Json
@@ -29,6 +30,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/hooks.md": hooks,
     "reference/metrics.md": metrics,
     "reference/policy.md": policy,
+    "reference/scale.md": scale,
     "reference/settings.md": settings,
 }
 """By the place of each page below docs/."""
