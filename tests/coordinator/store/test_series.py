@@ -44,7 +44,7 @@ def test_numbers_come_back_to_the_letter(columns):
     rows = len(columns[0]) if columns else 0
     found = columns_of(headers, data, rows, starts)
     assert head == {"x": 1}
-    assert [[column(row) for row in range(rows)] for column in found] == columns
+    assert [[column.text(row) for row in range(rows)] for column in found] == columns
 
 
 @given(st.lists(st.integers(-(1 << 60), 1 << 60), min_size=1))
