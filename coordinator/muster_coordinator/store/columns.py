@@ -94,7 +94,10 @@ class ScaledNumbers:
 
 
 def packed(head: dict[str, Any], columns: Sequence[Sequence[str]], starts: Sequence[str]) -> bytes:
-    """The columns as bytes, with a head. A column that is everywhere like its start takes no room."""
+    """The columns as bytes, with a head. A column that is everywhere like its start takes no room.
+
+    Of a column that is the same everywhere, one number is enough.
+    """
     headers, data = [], []
     for column, start in zip(columns, starts, strict=True):
         header, raw = _pack(column, start)

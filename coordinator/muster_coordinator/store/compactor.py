@@ -13,11 +13,11 @@ meanwhile. So no run is lost or counted twice.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import structlog
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, insert, or_, select, tuple_
 
 from muster.config import StoreSettings
 from muster_coordinator.store import packing
@@ -43,6 +43,7 @@ ROWS = 5_000
 """Quiet runs that are packed together: more than a node has in an hour."""
 
 KEYS_AT_ONCE = 400
+STRETCHES_AT_ONCE = 100
 
 log = structlog.get_logger()
 
@@ -110,7 +111,7 @@ class Compactor:
                 rows = (await connection.execute(following)).mappings().all()
                 bases = await whole_bases(connection, self._database.unread, {row["base"] for row in rows})
             blocks, packed = await asyncio.to_thread(packing.packed_rows, rows, bases, self._database.unread)
-            await self._replace(QUIET_RUNS, [(row["key"], row["seq"]) for row in packed], blocks)
+            await self._replace(QUIET_RUNS, _stretches([(row["key"], row["seq"]) for row in packed]), blocks)
             self.packed += len(packed)
             if len(rows) < ROWS:
                 return
@@ -128,18 +129,16 @@ class Compactor:
             async with self._database.reading() as connection:
                 rows = (await connection.execute(select(SERIES).where(SERIES.c.id.in_(ids)))).mappings().all()
             blocks, used = await asyncio.to_thread(packing.downsampled, rows, level, self._database.unread)
-            await self._replace(SERIES, [(row["id"],) for row in used], blocks)
+            await self._replace(SERIES, _with_ids([row["id"] for row in used]), blocks)
 
-    async def _replace(self, table: Any, keys: Sequence[tuple[Any, ...]], blocks: Sequence[dict[str, Any]]) -> None:
-        if not keys:
+    async def _replace(self, table: Table, old: Sequence["_OldRows"], blocks: Sequence[dict[str, Any]]) -> None:
+        if not old:
             return
-        columns = tuple(table.primary_key)
         try:
             async with self._database.writing() as connection:
-                for first in range(0, len(keys), KEYS_AT_ONCE):
-                    some = keys[first : first + KEYS_AT_ONCE]
-                    gone = await connection.execute(delete(table).where(_is_one_of(columns, some)))
-                    if gone.rowcount != len(some):
+                for rows in old:
+                    gone = await connection.execute(delete(table).where(rows.condition))
+                    if gone.rowcount != rows.count:
                         raise _PackedByAnother
                 await connection.execute(insert(SERIES), list(blocks))
         except _PackedByAnother:
@@ -159,11 +158,38 @@ def _nodes_with_quiet_runs(end: float) -> Select[tuple[str]]:
     return select(nodes.c.node).where(nodes.c.node.is_not(None), oldest < end)
 
 
-def _is_one_of(columns: tuple[Any, ...], keys: Sequence[tuple[Any, ...]]) -> ColumnElement[bool]:
-    if len(columns) == 1:
-        is_one: ColumnElement[bool] = columns[0].in_([key for (key,) in keys])
-        return is_one
-    return tuple_(*columns).in_(keys)
+class _OldRows(NamedTuple):
+    """The condition that exactly so many rows meet."""
+
+    condition: ColumnElement[bool]
+    count: int
+
+
+def _with_ids(ids: Sequence[int]) -> list[_OldRows]:
+    """The blocks with these ids."""
+    parts = [ids[first : first + KEYS_AT_ONCE] for first in range(0, len(ids), KEYS_AT_ONCE)]
+    return [_OldRows(SERIES.c.id.in_(part), len(part)) for part in parts]
+
+
+def _stretches(keys: Iterable[tuple[str, int]]) -> list[_OldRows]:
+    """The quiet runs with these keys and numbers: those that follow each other in one condition.
+
+    A node has one or two stretches in an hour. A condition with each number takes longer to write than to look up.
+    """
+    stretches: list[tuple[str, int, int]] = []
+    for key, seq in sorted(keys):
+        last = stretches[-1] if stretches else None
+        if last is not None and last[0] == key and last[2] + 1 == seq:
+            stretches[-1] = key, last[1], seq
+        else:
+            stretches.append((key, seq, seq))
+    parts = [stretches[first : first + STRETCHES_AT_ONCE] for first in range(0, len(stretches), STRETCHES_AT_ONCE)]
+    return [_OldRows(or_(*map(_is_in, part)), sum(last - first + 1 for _, first, last in part)) for part in parts]
+
+
+def _is_in(stretch: tuple[str, int, int]) -> ColumnElement[bool]:
+    key, first, last = stretch
+    return and_(QUIET_RUNS.c.key == key, QUIET_RUNS.c.seq.between(first, last))
 
 
 async def _pausing(pause: Callable[[int], Awaitable[None]] | None, nodes: int) -> None:

@@ -58,15 +58,23 @@ def rebuilt(base: Mapping[str, Any], quiet: QuietNumbers, key: str) -> Run:
 def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[bytes, bytes]:
     """The times and the rest of a block in full. The runs are in the order of `at_ms`."""
     starts = numbers_in(base)
-    others = starts[len(_metrics(base)) :]
-    columns = [tuple(repr(run.duration_s) for run in runs), tuple(str(run.ahead_ms) for run in runs)]
-    columns += zip(*(split(run.metrics) for run in runs), strict=True)
-    if any(run.facts for run in runs):
-        columns += zip(*(split(run.facts) if run.facts else others for run in runs), strict=True)
-    else:
-        columns += ((number,) for number in others)
+    measured = len(_metrics(base))
+    facts = ",".join(starts[measured:])
+    columns: list[Sequence[str]] = [[repr(run.duration_s) for run in runs], [str(run.ahead_ms) for run in runs]]
+    columns += _columns([run.metrics for run in runs], measured)
+    columns += _columns([run.facts or facts for run in runs], len(starts) - measured)
     body = packed({"base": base}, columns, ["0.0", "0", *starts])
     return packed_integers([[run.at_ms for run in runs], [run.seq for run in runs]]), body
+
+
+def _columns(texts: Sequence[str], count: int) -> Sequence[Sequence[str]]:
+    """The columns of so many numbers in each text; of one number if all texts are the same."""
+    if texts.count(texts[0]) == len(texts):
+        return [(number,) for number in split(texts[0])]
+    numbers = split(",".join(texts))
+    if len(numbers) != count * len(texts):
+        raise ValueError("has not as many numbers as the run that it is like")
+    return [numbers[place::count] for place in range(count)]
 
 
 class RunTimes(NamedTuple):
