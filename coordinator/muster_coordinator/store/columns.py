@@ -41,8 +41,8 @@ class Column(Protocol):
     def text(self, row: int) -> str:
         """The number in a row, as text."""
 
-    def floats(self, rows: slice) -> list[float]:
-        """The numbers in these rows, without `null`."""
+    def floats(self) -> list[float | None]:
+        """All numbers, None for `null`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,15 @@ class SameText:
     """A column of which all numbers are the same."""
 
     same: str
+    count: int
 
     def text(self, row: int) -> str:
         """The number in any row."""
         return self.same
 
-    def floats(self, rows: slice) -> list[float]:
-        """The same number for each row, none for `null`."""
-        return [] if self.same == NULL else [float(self.same)] * len(range(rows.start, rows.stop))
+    def floats(self) -> list[float | None]:
+        """The same number for each row."""
+        return [_float(self.same)] * self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,10 @@ class ListedTexts:
         """The number in a row, as text."""
         return str(self.texts[self.places[row]])
 
-    def floats(self, rows: slice) -> list[float]:
-        """The numbers in these rows, without `null`."""
-        return [float(text) for place in self.places[rows] if (text := self.texts[place]) != NULL]
+    def floats(self) -> list[float | None]:
+        """All numbers, None for `null`."""
+        numbers = list(map(_float, self.texts))
+        return [numbers[place] for place in self.places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,10 @@ class ScaledNumbers:
         """The number in a row, as text."""
         return _text(self.values[row], self.decimals)
 
-    def floats(self, rows: slice) -> list[float]:
-        """The numbers in these rows: Python divides whole numbers to the float that their text stands for."""
+    def floats(self) -> list[float | None]:
+        """All numbers: Python divides whole numbers to the float that their text stands for."""
         scale = 10**self.decimals
-        return [value / scale for value in self.values[rows]]
+        return [value / scale for value in self.values]
 
 
 def packed(head: dict[str, Any], columns: Sequence[Sequence[str]], starts: Sequence[str]) -> bytes:
@@ -154,7 +156,7 @@ def _pack(column: Sequence[str], start: str) -> tuple[Header, bytes]:
 
 def _unpack(header: Header, data: memoryview, count: int, start: str) -> tuple[Column, int]:
     if not isinstance(header, list):
-        return SameText(start if header is None else header), 0
+        return SameText(start if header is None else header, count), 0
     kind, what, *numbers = header
     values = _swell(numbers, data, count)
     return (ListedTexts(what, values) if kind == "t" else ScaledNumbers(values, what)), _size(numbers, count)
@@ -187,6 +189,10 @@ def _integers(texts: list[str]) -> list[int]:
     except ValueError:
         return []
     return values if list(map(str, values)) == texts else []
+
+
+def _float(text: str) -> float | None:
+    return None if text == NULL else float(text)
 
 
 def _text(value: int, decimals: int) -> str:

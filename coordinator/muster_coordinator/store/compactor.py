@@ -138,7 +138,7 @@ class Compactor:
             async with self._database.writing() as connection:
                 for rows in old:
                     gone = await connection.execute(delete(table).where(rows.condition))
-                    if gone.rowcount != rows.count:
+                    if gone.rowcount != rows.number:
                         raise _PackedByAnother
                 await connection.execute(insert(SERIES), list(blocks))
         except _PackedByAnother:
@@ -162,7 +162,7 @@ class _OldRows(NamedTuple):
     """The condition that exactly so many rows meet."""
 
     condition: ColumnElement[bool]
-    count: int
+    number: int
 
 
 def _with_ids(ids: Sequence[int]) -> list[_OldRows]:

@@ -120,8 +120,8 @@ class FullBlock:
     def summaries(self, resolution_s: int) -> list[Summary]:
         """The summaries of its runs, by the coordinator's clock."""
         slots = [
-            [row for row, _ in same]
-            for _, same in groupby(enumerate(self.times.at_ms), lambda each: each[1] // (1000 * resolution_s))
+            slice((same := [row for row, _ in rows])[0], same[-1] + 1)
+            for _, rows in groupby(enumerate(self.times.at_ms), lambda each: each[1] // (1000 * resolution_s))
         ]
         verdict = Verdict(self.base["verdict"])
         return [
@@ -129,11 +129,11 @@ class FullBlock:
                 node=self.base["node"],
                 check=self.base["check"],
                 params=self.base["params"],
-                started_at=self.times.at_ms[rows[0]] / 1000,
-                verdicts={verdict: len(rows)},
-                metrics=self._figures(slice(rows[0], rows[-1] + 1)),
+                started_at=self.times.at_ms[rows.start] / 1000,
+                verdicts={verdict: rows.stop - rows.start},
+                metrics=figures,
             )
-            for rows in slots
+            for rows, figures in zip(slots, self._figures(slots), strict=True)
         ]
 
     @cached_property
@@ -152,25 +152,25 @@ class FullBlock:
             at += max(1, len(value)) if isinstance(value, list) else 1
         return found
 
-    def _figures(self, rows: slice) -> dict[str, dict[str, MetricFigures]]:
-        found = {
-            metric: {
-                name: figures
-                for name, columns in devices.items()
-                if (figures := _figures_of(columns, rows)) is not None
-            }
-            for metric, devices in self._devices.items()
-        }
-        return {metric: devices for metric, devices in found.items() if devices}
+    def _figures(self, slots: Sequence[slice]) -> list[dict[str, dict[str, MetricFigures]]]:
+        """What each metric and device measured in each slot."""
+        found: list[dict[str, dict[str, MetricFigures]]] = [{} for _ in slots]
+        for metric, devices in self._devices.items():
+            for name, columns in devices.items():
+                for measured, figures in zip(found, _figures_of(columns, slots), strict=True):
+                    if figures is not None:
+                        measured.setdefault(metric, {})[name] = figures
+        return found
 
 
-def _figures_of(columns: Sequence[Column], rows: slice) -> MetricFigures | None:
-    """The figures of what the columns have in these rows; None if nothing was measured."""
+def _figures_of(columns: Sequence[Column], slots: Iterable[slice]) -> list[MetricFigures | None]:
+    """The figures of what the columns have in each slot; None where nothing was measured."""
     first, *more = columns
     if isinstance(first, SameText) and not more:
-        return _same_figures(first.same, rows.stop - rows.start)
-    measured = [value for column in columns for value in column.floats(rows)]
-    return figures_of(measured) if measured else None
+        return [_same_figures(first.same, rows.stop - rows.start) for rows in slots]
+    numbers = [column.floats() for column in columns]
+    measured = [[value for each in numbers for value in each[rows] if value is not None] for rows in slots]
+    return [figures_of(values) if values else None for values in measured]
 
 
 @lru_cache(maxsize=4096)
