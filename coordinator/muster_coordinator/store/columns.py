@@ -15,7 +15,7 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import sub
@@ -26,7 +26,7 @@ Header = Any
 
 NULL = "null"
 
-_DECIMAL = re.compile(r"(?<![^,])(-?(?:0|[1-9]\d*))\.(0|\d*[1-9]),")
+_DECIMAL = re.compile(r"(?<![^,])(-?(?:0|[1-9]\d{0,17}))\.(0|\d*[1-9]),")
 """One of many numbers, each with a comma after it: with a point, and neither a zero nor a digit too many."""
 
 _MOST_DIGITS = 18
@@ -133,14 +133,13 @@ def packed_integers(columns: Sequence[Sequence[int]]) -> bytes:
     return zlib.compress(b"%d\n%s%s" % (len(text), text, b"".join(raw for _, raw in parts)), 9)
 
 
-def integers_of(body: bytes, count: int) -> list[list[int]]:
-    """The columns, each of `count` whole numbers."""
+def integers_of(body: bytes, count: int) -> Iterator[list[int]]:
+    """The columns, each of `count` whole numbers, one after the other."""
     size, rest = zlib.decompress(body).split(b"\n", 1)
-    data, at, columns = memoryview(rest)[int(size) :], 0, []
+    data, at = memoryview(rest)[int(size) :], 0
     for header in json.loads(rest[: int(size)]):
-        columns.append(_swell(header, data[at:], count))
+        yield _swell(header, data[at:], count)
         at += _size(header, count)
-    return columns
 
 
 def _pack(column: Sequence[str], start: str) -> tuple[Header, bytes]:
