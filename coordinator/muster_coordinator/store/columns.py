@@ -6,7 +6,8 @@ with two decimals: 7050, 7025), then offsets from the least of them, or steps fr
 room. Their bytes are sorted by place, because the highest ones are nearly the same; deflate does the rest. All other
 columns, such as those with `null` or exponents, are a list of the texts that occur, and places in it.
 
-The texts of numbers come back to the letter. One column takes time in proportion to its numbers.
+The texts of numbers come back to the letter. One column takes time in proportion to its numbers. Most columns of a
+healthy node never change, so each number of these costs one comparison; each text that differs is parsed once.
 """
 
 import json
@@ -14,25 +15,91 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import sub
+from typing import Any, Protocol
 
 Header = Any
 """How a column is packed, as JSON: None like its start, a text if all numbers are that one, otherwise a list."""
 
-Column = Callable[[int], str]
-"""The number in a row, as text."""
+NULL = "null"
 
-_PLAIN = re.compile(r"-?\d{1,18}(?:\.(\d+))?")
+_DECIMAL = re.compile(r"(?<![^,])(-?(?:0|[1-9]\d{0,17}))\.(0|\d*[1-9]),")
+"""One of many numbers, each with a comma after it: with a point, and neither a zero nor a digit too many."""
+
 _MOST_DIGITS = 18
 """Whole numbers with this number of digits fit into 64 bits."""
 
 _TYPES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
+class Column(Protocol):
+    """The numbers of a column."""
+
+    def text(self, row: int) -> str:
+        """The number in a row, as text."""
+
+    def floats(self) -> list[float | None]:
+        """All numbers, None for `null`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SameText:
+    """A column of which all numbers are the same."""
+
+    same: str
+    count: int
+
+    def text(self, row: int) -> str:
+        """The number in any row."""
+        return self.same
+
+    def floats(self) -> list[float | None]:
+        """The same number for each row."""
+        return [_float(self.same)] * self.count
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTexts:
+    """The texts that occur, and the place of each row's number among them."""
+
+    texts: Sequence[str]
+    places: Sequence[int]
+
+    def text(self, row: int) -> str:
+        """The number in a row, as text."""
+        return str(self.texts[self.places[row]])
+
+    def floats(self) -> list[float | None]:
+        """All numbers, None for `null`."""
+        numbers = list(map(_float, self.texts))
+        return [numbers[place] for place in self.places]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledNumbers:
+    """Numbers as whole numbers, with so many decimals."""
+
+    values: Sequence[int]
+    decimals: int
+
+    def text(self, row: int) -> str:
+        """The number in a row, as text."""
+        return _text(self.values[row], self.decimals)
+
+    def floats(self) -> list[float | None]:
+        """All numbers: Python divides whole numbers to the float that their text stands for."""
+        scale = 10**self.decimals
+        return [value / scale for value in self.values]
+
+
 def packed(head: dict[str, Any], columns: Sequence[Sequence[str]], starts: Sequence[str]) -> bytes:
-    """The columns as bytes, with a head. A column that is everywhere like its start takes no room."""
+    """The columns as bytes, with a head. A column that is everywhere like its start takes no room.
+
+    Of a column that is the same everywhere, one number is enough.
+    """
     headers, data = [], []
     for column, start in zip(columns, starts, strict=True):
         header, raw = _pack(column, start)
@@ -66,62 +133,65 @@ def packed_integers(columns: Sequence[Sequence[int]]) -> bytes:
     return zlib.compress(b"%d\n%s%s" % (len(text), text, b"".join(raw for _, raw in parts)), 9)
 
 
-def integers_of(body: bytes, count: int) -> list[list[int]]:
-    """The columns, each of `count` whole numbers."""
+def integers_of(body: bytes, count: int) -> Iterator[list[int]]:
+    """The columns, each of `count` whole numbers, one after the other."""
     size, rest = zlib.decompress(body).split(b"\n", 1)
-    data, at, columns = memoryview(rest)[int(size) :], 0, []
+    data, at = memoryview(rest)[int(size) :], 0
     for header in json.loads(rest[: int(size)]):
-        columns.append(_swell(header, data[at:], count))
+        yield _swell(header, data[at:], count)
         at += _size(header, count)
-    return columns
 
 
 def _pack(column: Sequence[str], start: str) -> tuple[Header, bytes]:
-    occurring = dict.fromkeys(column)
-    if len(occurring) == 1:
+    if column.count(column[0]) == len(column):
         return (None if column[0] == start else column[0]), b""
-    scaled = _scaled(list(occurring))
-    if scaled is None:
-        places = {text: place for place, text in enumerate(occurring)}
-        header, raw = _squeeze([places[text] for text in column])
-        return ["t", list(occurring), *header], raw
-    decimals, values = scaled
-    header, raw = _squeeze([values[text] for text in column])
-    return ["n", decimals, *header], raw
+    occurring = list(dict.fromkeys(column))
+    scaled = _scaled(occurring)
+    decimals, numbers = (None, range(len(occurring))) if scaled is None else scaled
+    number_of = dict(zip(occurring, numbers, strict=True))
+    header, raw = _squeeze(list(map(number_of.__getitem__, column)))
+    return (["t", occurring, *header] if decimals is None else ["n", decimals, *header]), raw
 
 
 def _unpack(header: Header, data: memoryview, count: int, start: str) -> tuple[Column, int]:
     if not isinstance(header, list):
-        text = start if header is None else header
-        return (lambda _row: text), 0
+        return SameText(start if header is None else header, count), 0
     kind, what, *numbers = header
     values = _swell(numbers, data, count)
-    size = _size(numbers, count)
-    if kind == "t":
-        return (lambda row: str(what[values[row]])), size
-    return (lambda row: _text(values[row], what)), size
+    return (ListedTexts(what, values) if kind == "t" else ScaledNumbers(values, what)), _size(numbers, count)
 
 
-def _scaled(texts: Sequence[str]) -> tuple[int, dict[str, int]] | None:
-    """The number of decimals, and whole numbers for the texts; None unless each text can be made again from these.
+def _scaled(texts: list[str]) -> tuple[int, Sequence[int]] | None:
+    """The number of decimals, and a whole number for each text; None unless each text can be made again from these.
 
     There are no decimals if the texts are whole numbers without a point.
     """
-    decimals = 0
-    for text in texts:
-        if (found := _PLAIN.fullmatch(text)) is None:
-            return None
-        decimals = max(decimals, len(found[1] or ""))
-    values = {text: _whole(text, decimals) for text in texts}
+    decimals, values = _decimals(texts) if "." in texts[0] else (0, _integers(texts))
     limit = 10**_MOST_DIGITS
-    if all(-limit < value < limit and _text(value, decimals) == text for text, value in values.items()):
-        return decimals, values
-    return None
+    return (decimals, values) if values and -limit < min(values) and max(values) < limit else None
 
 
-def _whole(text: str, decimals: int) -> int:
-    before, _, after = text.partition(".")
-    return int(before + after.ljust(decimals, "0"))
+def _decimals(texts: Sequence[str]) -> tuple[int, list[int]]:
+    """The most decimals of a text, and the texts as whole numbers; no numbers unless all are the shortest ones."""
+    parts = _DECIMAL.findall(",".join(texts) + ",")
+    if len(parts) != len(texts) or "-0.0" in texts:
+        return 0, []
+    decimals = max(len(after) for _, after in parts)
+    if decimals == 1:
+        return 1, [int(before + after) for before, after in parts]
+    return decimals, [int(before + after.ljust(decimals, "0")) for before, after in parts]
+
+
+def _integers(texts: list[str]) -> list[int]:
+    try:
+        values = list(map(int, texts))
+    except ValueError:
+        return []
+    return values if list(map(str, values)) == texts else []
+
+
+def _float(text: str) -> float | None:
+    return None if text == NULL else float(text)
 
 
 def _text(value: int, decimals: int) -> str:
@@ -137,7 +207,7 @@ def _squeeze(values: Sequence[int]) -> tuple[list[int], bytes]:
 
     The header is the least value and the bytes of an offset; for steps, the first value comes third.
     """
-    steps = [after - before for before, after in pairwise(values)]
+    steps = list(map(sub, values[1:], values))
     low, least = min(values), min(steps, default=0)
     if steps and max(steps) - least < max(values) - low:
         width, raw = _planes([step - least for step in steps])

@@ -9,15 +9,18 @@
 One node is packed at a time, in a thread, and the nodes are spread over SPREAD_S: 10,000 nodes at three in a second.
 What is packed is deleted and stored in one transaction, which is given up if another coordinator has deleted any of it
 meanwhile. So no run is lost or counted twice.
+
+A row of a quiet run that cannot be read, or whose whole run is damaged or absent, is counted and logged once. It stays
+until it is older than `store.keep_days`.
 """
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import structlog
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, and_, delete, func, insert, or_, select, tuple_
 
 from muster.config import StoreSettings
 from muster_coordinator.store import packing
@@ -43,6 +46,10 @@ ROWS = 5_000
 """Quiet runs that are packed together: more than a node has in an hour."""
 
 KEYS_AT_ONCE = 400
+STRETCHES_AT_ONCE = 100
+
+MOST_LEFT = 100_000
+"""Unreadable rows that are remembered. If there are more, they are counted again."""
 
 log = structlog.get_logger()
 
@@ -55,6 +62,7 @@ class Compactor:
         self._database = database
         self._keep = keep
         self._clock = clock
+        self._left: set[tuple[str, int]] = set()
 
     async def run(self) -> None:
         """Packs every EVERY_S, without end. Raises WriteFailed if the database cannot be written.
@@ -74,7 +82,7 @@ class Compactor:
         hour = whole_span(now - LATE_S, HOUR_S)
         nodes = await self._nodes(_nodes_with_quiet_runs(hour))
         for node in nodes:
-            await self._pack_runs(node, hour)
+            await self._pack_runs(node, hour, now - self._keep.keep_days * DAY_S)
             await _pausing(pause, len(nodes))
         await self._downsample_all(TO_MINUTES, now - self._keep.keep_full_days * DAY_S, pause)
         await self._downsample_all(TO_HOURS, now - self._keep.keep_days * DAY_S, pause)
@@ -98,8 +106,8 @@ class Compactor:
         async with self._database.reading() as connection:
             return list(await connection.scalars(query))
 
-    async def _pack_runs(self, node: str, end: float) -> None:
-        """Packs the quiet runs of a node from before `end`, a whole hour."""
+    async def _pack_runs(self, node: str, end: float, keep_from: float) -> None:
+        """Packs the quiet runs of a node from before `end`, a whole hour. Unreadable ones go before `keep_from`."""
         key = (QUIET_RUNS.c.started_at, QUIET_RUNS.c.key, QUIET_RUNS.c.seq)
         query = select(QUIET_RUNS).where(QUIET_RUNS.c.node == node, QUIET_RUNS.c.started_at < end)
         query = query.order_by(*key).limit(ROWS)
@@ -108,13 +116,27 @@ class Compactor:
             async with self._database.reading() as connection:
                 following = query if last is None else query.where(tuple_(*key) > tuple_(*last))
                 rows = (await connection.execute(following)).mappings().all()
-                bases = await whole_bases(connection, self._database.unread, {row["base"] for row in rows})
-            blocks, packed = await asyncio.to_thread(packing.packed_rows, rows, bases, self._database.unread)
-            await self._replace(QUIET_RUNS, [(row["key"], row["seq"]) for row in packed], blocks)
+                new = [row for row in rows if _key(row) not in self._left]
+                bases = await whole_bases(connection, self._database.unread, {row["base"] for row in new})
+            blocks, packed = await asyncio.to_thread(packing.packed_rows, new, bases, self._database.unread)
+            keys = {_key(row) for row in packed}
+            await self._replace(QUIET_RUNS, _stretches(keys), blocks)
             self.packed += len(packed)
+            await self._leave(node, [row for row in rows if _key(row) not in keys], keep_from)
             if len(rows) < ROWS:
                 return
             last = tuple(rows[-1][column] for column in ("started_at", "key", "seq"))
+
+    async def _leave(self, node: str, rows: Sequence[Mapping[Any, Any]], keep_from: float) -> None:
+        """Remembers rows that cannot be read, and deletes those from before `keep_from`."""
+        old = {_key(row) for row in rows if row["started_at"] < keep_from}
+        if old:
+            await self._replace(QUIET_RUNS, _stretches(old), [])
+            log.warning("unreadable_runs_removed", node=node, runs=len(old))
+        if len(self._left) > MOST_LEFT:
+            self._left.clear()
+        self._left.difference_update(old)
+        self._left.update({_key(row) for row in rows} - old)
 
     async def _downsample(self, node: str, level: ResolutionStep, end: float) -> None:
         """Downsamples the blocks of a node from before `end`, those of one block at a time."""
@@ -128,22 +150,25 @@ class Compactor:
             async with self._database.reading() as connection:
                 rows = (await connection.execute(select(SERIES).where(SERIES.c.id.in_(ids)))).mappings().all()
             blocks, used = await asyncio.to_thread(packing.downsampled, rows, level, self._database.unread)
-            await self._replace(SERIES, [(row["id"],) for row in used], blocks)
+            await self._replace(SERIES, _with_ids([row["id"] for row in used]), blocks)
 
-    async def _replace(self, table: Any, keys: Sequence[tuple[Any, ...]], blocks: Sequence[dict[str, Any]]) -> None:
-        if not keys:
+    async def _replace(self, table: Table, old: Sequence["_OldRows"], blocks: Sequence[dict[str, Any]]) -> None:
+        if not old:
             return
-        columns = tuple(table.primary_key)
         try:
             async with self._database.writing() as connection:
-                for first in range(0, len(keys), KEYS_AT_ONCE):
-                    some = keys[first : first + KEYS_AT_ONCE]
-                    gone = await connection.execute(delete(table).where(_is_one_of(columns, some)))
-                    if gone.rowcount != len(some):
+                for rows in old:
+                    gone = await connection.execute(delete(table).where(rows.condition))
+                    if gone.rowcount != rows.number:
                         raise _PackedByAnother
-                await connection.execute(insert(SERIES), list(blocks))
+                if blocks:
+                    await connection.execute(insert(SERIES), list(blocks))
         except _PackedByAnother:
             log.warning("packed_by_another_coordinator", table=table.name)
+
+
+def _key(row: Mapping[Any, Any]) -> tuple[str, int]:
+    return row["key"], row["seq"]
 
 
 class _PackedByAnother(Exception):
@@ -159,11 +184,38 @@ def _nodes_with_quiet_runs(end: float) -> Select[tuple[str]]:
     return select(nodes.c.node).where(nodes.c.node.is_not(None), oldest < end)
 
 
-def _is_one_of(columns: tuple[Any, ...], keys: Sequence[tuple[Any, ...]]) -> ColumnElement[bool]:
-    if len(columns) == 1:
-        is_one: ColumnElement[bool] = columns[0].in_([key for (key,) in keys])
-        return is_one
-    return tuple_(*columns).in_(keys)
+class _OldRows(NamedTuple):
+    """The condition that exactly so many rows meet."""
+
+    condition: ColumnElement[bool]
+    number: int
+
+
+def _with_ids(ids: Sequence[int]) -> list[_OldRows]:
+    """The blocks with these ids."""
+    parts = [ids[first : first + KEYS_AT_ONCE] for first in range(0, len(ids), KEYS_AT_ONCE)]
+    return [_OldRows(SERIES.c.id.in_(part), len(part)) for part in parts]
+
+
+def _stretches(keys: Iterable[tuple[str, int]]) -> list[_OldRows]:
+    """The quiet runs with these keys and numbers: those that follow each other in one condition.
+
+    A node has one or two stretches in an hour. A condition with each number takes longer to write than to look up.
+    """
+    stretches: list[tuple[str, int, int]] = []
+    for key, seq in sorted(keys):
+        last = stretches[-1] if stretches else None
+        if last is not None and last[0] == key and last[2] + 1 == seq:
+            stretches[-1] = key, last[1], seq
+        else:
+            stretches.append((key, seq, seq))
+    parts = [stretches[first : first + STRETCHES_AT_ONCE] for first in range(0, len(stretches), STRETCHES_AT_ONCE)]
+    return [_OldRows(or_(*map(_is_in, part)), sum(last - first + 1 for _, first, last in part)) for part in parts]
+
+
+def _is_in(stretch: tuple[str, int, int]) -> ColumnElement[bool]:
+    key, first, last = stretch
+    return and_(QUIET_RUNS.c.key == key, QUIET_RUNS.c.seq.between(first, last))
 
 
 async def _pausing(pause: Callable[[int], Awaitable[None]] | None, nodes: int) -> None:

@@ -3,13 +3,19 @@
 The idea: whole runs and quiet runs have a row each, in the order of time. A block of many runs spans some time, and
 blocks of many nodes span the same time. Only the times of a block are read to see which of its runs are among the
 latest ones. Blocks come by their last start, the latest first. As soon as the next block ends before the last run of
-the page, no later block can have one. So a page costs what it shows, and a few bytes for each block of the same hour.
+the page, no later block can have one. So a page costs what it shows, and the starts in each block of the same hour.
+
+Example: 10,000 nodes have 40,000 blocks in an hour. A page of 100 runs in the middle of that hour reads the starts in
+all of them, since each may have one of the latest; it takes out those between the last run that it has so far and the
+cursor, by bisection. That takes 1.3 s of a thread. A page for one node, or of the last hour, takes little.
 
 While the compactor moves runs from one table to another, a run may be found twice; it is the same by its id.
 """
 
+import asyncio
 import heapq
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.wire.scheduled_runs import scheduled_id
 from muster_coordinator.store.rows import Unread
-from muster_coordinator.store.series import FULL, times_of
+from muster_coordinator.store.series import FULL, starts_of, times_of
 from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
 
 BLOCKS_AT_ONCE = 200
@@ -71,18 +77,17 @@ class Latest:
     """The latest of all that was found so far, up to a number."""
 
     count: int
+    floor: float = float("-inf")
+    """Nothing that started earlier can be among the latest."""
     _found: dict[str, Located] = field(default_factory=dict)
 
-    def add(self, located: Iterator[Located] | Sequence[Located]) -> None:
+    def add(self, located: Sequence[Located]) -> None:
         """Adds what was found; of two with the same id, the first stays."""
         for each in located:
             self._found.setdefault(each.id, each)
-        if len(self._found) > self.count:
+        if located and len(self._found) >= self.count:
             self._found = {each.id: each for each in self.in_order()}
-
-    def is_full_before(self, at: float) -> bool:
-        """Whether nothing that started at this time or earlier can be among the latest."""
-        return len(self._found) >= self.count and min(self._found.values()).at > at
+            self.floor = min(each.at for each in self._found.values())
 
     def in_order(self) -> list[Located]:
         """The latest, the last first."""
@@ -121,27 +126,44 @@ async def add_from_blocks(
     while True:
         following = query if last is None else query.where(tuple_(*ends) < tuple_(*last))
         rows = (await connection.execute(following.limit(BLOCKS_AT_ONCE))).mappings().all()
-        for row in rows:
-            if latest.is_full_before(row["until"]):
-                return
-            for located in unread.leave_out("series", [(row["id"], row)], _located):
-                latest.add([each for each in located if window.admits(each.at, each.id)])
-        if len(rows) < BLOCKS_AT_ONCE:
+        # In a thread, because a page may need the starts in each block of an hour, of the whole fleet.
+        await asyncio.to_thread(_add_rows, unread, latest, rows, window)
+        if len(rows) < BLOCKS_AT_ONCE or rows[-1]["until"] < latest.floor:
             return
         last = rows[-1]["until"], rows[-1]["id"]
 
 
-def _located(row: Any) -> list[Located]:
-    """All runs or summaries of a block."""
-    times = times_of(row["times"], row["count"])
-    if row["resolution_s"] == FULL:
-        ids = [scheduled_id(row["key"], seq) for seq in times.seqs]
-    else:
-        ids = [f"{row['id']}.{number}" for number in range(row["count"])]
-    return [
-        Located(at_ms / 1000, key, BlockRow(row["id"], number))
-        for number, (at_ms, key) in enumerate(zip(times.at_ms, ids, strict=True))
-    ]
+def _add_rows(unread: Unread, latest: Latest, rows: Iterable[Any], window: Window) -> None:
+    """Adds the latest of these blocks, which are in the order of their last start, the latest first."""
+    for row in rows:
+        if row["until"] < latest.floor:
+            return
+        for located in unread.leave_out("series", [(row["id"], row)], lambda row: _located(row, window, latest.floor)):
+            latest.add(located)
+
+
+def _located(row: Any, window: Window, floor: float) -> list[Located]:
+    """The runs or summaries of a block that are in the window and did not start before `floor`."""
+    at_ms = starts_of(row["times"], row["count"])
+    least = floor if window.since is None else max(floor, window.since)
+    most = float("inf") if window.before is None else window.before[0]
+    rows = range(bisect_left(at_ms, least, key=_seconds), bisect_right(at_ms, most, key=_seconds))
+    if not rows:
+        return []
+    found = [Located(_seconds(at_ms[place]), key, BlockRow(row["id"], place)) for place, key in _ids(row, rows)]
+    return [each for each in found if window.admits(each.at, each.id)]
+
+
+def _ids(row: Any, places: range) -> Iterator[tuple[int, str]]:
+    """The ids of the runs or summaries in these places of a block."""
+    if row["resolution_s"] != FULL:
+        return ((place, f"{row['id']}.{place}") for place in places)
+    seqs = times_of(row["times"], row["count"]).seqs
+    return ((place, scheduled_id(row["key"], seqs[place])) for place in places)
+
+
+def _seconds(at_ms: int) -> float:
+    return at_ms / 1000
 
 
 def _overlapping(window: Window) -> list[ColumnElement[bool]]:

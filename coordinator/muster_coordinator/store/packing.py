@@ -67,24 +67,29 @@ def hourly_blocks(summaries: Iterable[Summary]) -> list[dict[str, Any]]:
 def packed_rows(
     rows: Sequence[DatabaseRow], bases: Mapping[str, Mapping[str, Any]], unread: Unread
 ) -> tuple[list[Any], list[DatabaseRow]]:
-    """The blocks of these rows, and the rows that are in them: without those that cannot be read."""
+    """The blocks of these rows, and the rows that are in them: without those that cannot be read.
+
+    Nor can a row if the run that it is like is not in `bases`.
+    """
     alike: defaultdict[tuple[Any, ...], list[DatabaseRow]] = defaultdict(list)
     for row in rows:
         alike[row["check"], row["base"], row["key"], whole_span(row["started_at"], HOUR_S)].append(row)
     blocks, packed = [], []
     for (_, base, *_), same in alike.items():
-        if base not in bases:
-            continue
-        reader = NumbersReader(bases[base])
+        numbers_of = NumbersReader(bases[base]).read if base in bases else _without_base
         read = [
             (row, numbers)
             for row in same
-            for numbers in unread.leave_out("quiet_runs", [(scheduled_id(row["key"], row["seq"]), row)], reader.read)
+            for numbers in unread.leave_out("quiet_runs", [(scheduled_id(row["key"], row["seq"]), row)], numbers_of)
         ]
         if read:
             packed += [row for row, _ in read]
             blocks.append(_block_of_runs([row for row, _ in read], bases[base], [numbers for _, numbers in read]))
     return blocks, packed
+
+
+def _without_base(row: DatabaseRow) -> QuietNumbers:
+    raise ValueError(f"the run {row['base']} that it is like cannot be read")
 
 
 def _block_of_runs(

@@ -7,20 +7,31 @@ with the same parameters; each metric of each device has four columns: count, le
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from muster.model import Run, Verdict
 from muster.wire.scheduled_runs import scheduled_id
 from muster_coordinator.model.run_shape import facts_of, metrics_of, numbers_in, split
 from muster_coordinator.normal.readings import by_device
-from muster_coordinator.store.columns import Column, columns_of, head_of, integers_of, packed, packed_integers
+from muster_coordinator.store.columns import (
+    NULL,
+    Column,
+    SameText,
+    columns_of,
+    head_of,
+    integers_of,
+    packed,
+    packed_integers,
+)
 from muster_coordinator.store.summaries import MetricFigures, Summary, device_name, figures_of
 
 FULL = 0
 """The resolution of blocks with every run."""
 
 _FIGURES = 4
+_NO_FIGURES = MetricFigures(count=0, least=0.0, median=0.0, most=0.0)
 
 
 class QuietNumbers(NamedTuple):
@@ -47,10 +58,23 @@ def rebuilt(base: Mapping[str, Any], quiet: QuietNumbers, key: str) -> Run:
 def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[bytes, bytes]:
     """The times and the rest of a block in full. The runs are in the order of `at_ms`."""
     starts = numbers_in(base)
-    facts = ",".join(starts[len(_metrics(base)) :])
-    rows = [[repr(run.duration_s), str(run.ahead_ms), *split(run.metrics), *split(run.facts or facts)] for run in runs]
-    body = packed({"base": base}, list(zip(*rows, strict=True)), ["0.0", "0", *starts])
+    measured = len(_metrics(base))
+    facts = ",".join(starts[measured:])
+    columns: list[Sequence[str]] = [[repr(run.duration_s) for run in runs], [str(run.ahead_ms) for run in runs]]
+    columns += _columns([run.metrics for run in runs], measured)
+    columns += _columns([run.facts or facts for run in runs], len(starts) - measured)
+    body = packed({"base": base}, columns, ["0.0", "0", *starts])
     return packed_integers([[run.at_ms for run in runs], [run.seq for run in runs]]), body
+
+
+def _columns(texts: Sequence[str], count: int) -> Sequence[Sequence[str]]:
+    """The columns of so many numbers in each text; of one number if all texts are the same."""
+    if texts.count(texts[0]) == len(texts):
+        return [(number,) for number in split(texts[0])]
+    numbers = split(",".join(texts))
+    if len(numbers) != count * len(texts):
+        raise ValueError("has not as many numbers as the run that it is like")
+    return [numbers[place::count] for place in range(count)]
 
 
 class RunTimes(NamedTuple):
@@ -63,6 +87,11 @@ class RunTimes(NamedTuple):
 def times_of(times: bytes, count: int) -> RunTimes:
     """The times of a block."""
     return RunTimes(*integers_of(times, count))
+
+
+def starts_of(times: bytes, count: int) -> Sequence[int]:
+    """Only the starts of a block, which take half of the time. Raises as `FullBlock.read` if the bytes are damaged."""
+    return next(integers_of(times, count))
 
 
 @dataclass(frozen=True)
@@ -88,27 +117,28 @@ class FullBlock:
 
     def numbers(self, row: int) -> QuietNumbers:
         """The numbers of the run in this row."""
-        duration_s, ahead_ms, *numbers = (column(row) for column in self.columns)
+        duration_s, ahead_ms, *numbers = (column.text(row) for column in self.columns)
         metrics, facts = ",".join(numbers[: self._metrics]), ",".join(numbers[self._metrics :])
         at_ms, seq = self.times.at_ms[row], self.times.seqs[row]
         return QuietNumbers(seq, at_ms, int(ahead_ms), float(duration_s), metrics, facts)
 
     def summaries(self, resolution_s: int) -> list[Summary]:
         """The summaries of its runs, by the coordinator's clock."""
-        slots: dict[int, list[int]] = {}
-        for row, at_ms in enumerate(self.times.at_ms):
-            slots.setdefault(at_ms // (1000 * resolution_s), []).append(row)
+        slots = [
+            slice((same := [row for row, _ in rows])[0], same[-1] + 1)
+            for _, rows in groupby(enumerate(self.times.at_ms), lambda each: each[1] // (1000 * resolution_s))
+        ]
         verdict = Verdict(self.base["verdict"])
         return [
             Summary(
                 node=self.base["node"],
                 check=self.base["check"],
                 params=self.base["params"],
-                started_at=self.times.at_ms[rows[0]] / 1000,
-                verdicts={verdict: len(rows)},
-                metrics=self._figures(rows),
+                started_at=self.times.at_ms[rows.start] / 1000,
+                verdicts={verdict: rows.stop - rows.start},
+                metrics=figures,
             )
-            for rows in slots.values()
+            for rows, figures in zip(slots, self._figures(slots), strict=True)
         ]
 
     @cached_property
@@ -116,25 +146,42 @@ class FullBlock:
         return len(_metrics(self.base))
 
     @cached_property
-    def _devices(self) -> list[tuple[str, str, int]]:
-        """The metric, the device and the column of each measured number."""
-        found, at = [], 2
+    def _devices(self) -> dict[str, dict[str, list[Column]]]:
+        """The columns of each metric and device: one, unless the facts name a device twice."""
+        found: dict[str, dict[str, list[Column]]] = {}
+        at = 2
         for metric, value in self.base["metrics"].items():
-            names = [device_name(device) for device, _ in by_device(value, self.base["facts"])]
-            found += [(metric, name, at + place) for place, name in enumerate(names)]
+            devices = found.setdefault(metric, {})
+            for place, (device, _) in enumerate(by_device(value, self.base["facts"])):
+                devices.setdefault(device_name(device), []).append(self.columns[at + place])
             at += max(1, len(value)) if isinstance(value, list) else 1
         return found
 
-    def _figures(self, rows: Sequence[int]) -> dict[str, dict[str, MetricFigures]]:
-        values: dict[str, dict[str, list[float]]] = {}
-        for metric, device, place in self._devices:
-            column = self.columns[place]
-            measured = [float(text) for row in rows if (text := column(row)) != "null"]
-            if measured:
-                values.setdefault(metric, {}).setdefault(device, []).extend(measured)
-        return {
-            metric: {device: figures_of(each) for device, each in devices.items()} for metric, devices in values.items()
-        }
+    def _figures(self, slots: Sequence[slice]) -> list[dict[str, dict[str, MetricFigures]]]:
+        """What each metric and device measured in each slot."""
+        found: list[dict[str, dict[str, MetricFigures]]] = [{} for _ in slots]
+        for metric, devices in self._devices.items():
+            for name, columns in devices.items():
+                for measured, figures in zip(found, _figures_of(columns, slots), strict=True):
+                    if figures is not None:
+                        measured.setdefault(metric, {})[name] = figures
+        return found
+
+
+def _figures_of(columns: Sequence[Column], slots: Iterable[slice]) -> list[MetricFigures | None]:
+    """The figures of what the columns have in each slot; None where nothing was measured."""
+    first, *more = columns
+    if isinstance(first, SameText) and not more:
+        return [_same_figures(first.same, rows.stop - rows.start) for rows in slots]
+    numbers = [column.floats() for column in columns]
+    measured = [[value for each in numbers for value in each[rows] if value is not None] for rows in slots]
+    return [figures_of(values) if values else None for values in measured]
+
+
+@lru_cache(maxsize=4096)
+def _same_figures(text: str, count: int) -> MetricFigures | None:
+    """The figures of so many equal numbers: three of four columns of a healthy node never change."""
+    return None if text == NULL else figures_of([float(text)] * count)
 
 
 def packed_summaries(summaries: Sequence[Summary]) -> tuple[bytes, bytes]:
@@ -146,7 +193,7 @@ def packed_summaries(summaries: Sequence[Summary]) -> tuple[bytes, bytes]:
     columns = [[str(each.verdicts.get(verdict, 0)) for each in summaries] for verdict in verdicts]
     for metric, device in places:
         found = [each.metrics.get(metric, {}).get(device) for each in summaries]
-        columns += [list(column) for column in zip(*map(_texts, found), strict=True)]
+        columns += _figure_columns([_NO_FIGURES if each is None else each for each in found])
     head = {"params": summaries[0].params, "verdicts": verdicts, "places": places}
     at_ms = [round(each.started_at * 1000) for each in summaries]
     return packed_integers([at_ms]), packed(head, columns, [""] * len(columns))
@@ -165,7 +212,7 @@ def summaries_of(node: str, check: str, times: bytes, body: bytes, count: int) -
             params=head["params"],
             started_at=at_ms[row] / 1000,
             verdicts={
-                verdict: of for verdict, column in zip(verdicts, columns, strict=False) if (of := int(column(row)))
+                verdict: of for verdict, column in zip(verdicts, columns, strict=False) if (of := int(column.text(row)))
             },
             metrics=_figures_in(head["places"], columns[len(verdicts) :], row),
         )
@@ -183,17 +230,27 @@ def _figures_in(
 ) -> dict[str, dict[str, MetricFigures]]:
     found: dict[str, dict[str, MetricFigures]] = {}
     for number, (metric, device) in enumerate(places):
-        count, least, middle, most = (column(row) for column in columns[_FIGURES * number : _FIGURES * (number + 1)])
+        count, least, middle, most = (
+            column.text(row) for column in columns[_FIGURES * number : _FIGURES * (number + 1)]
+        )
         if count != "0":
             figures = MetricFigures(count=int(count), least=float(least), median=float(middle), most=float(most))
             found.setdefault(metric, {})[device] = figures
     return found
 
 
-def _texts(figures: MetricFigures | None) -> tuple[str, str, str, str]:
-    if figures is None:
-        return "0", "0.0", "0.0", "0.0"
-    return str(figures.count), repr(figures.least), repr(figures.median), repr(figures.most)
+def _figure_columns(figures: Sequence[MetricFigures]) -> list[list[str]]:
+    """The four columns of one metric of one device."""
+    first = figures[0]
+    if all(each is first for each in figures):
+        texts = (str(first.count), repr(first.least), repr(first.median), repr(first.most))
+        return [[text] * len(figures) for text in texts]
+    return [
+        [str(each.count) for each in figures],
+        [repr(each.least) for each in figures],
+        [repr(each.median) for each in figures],
+        [repr(each.most) for each in figures],
+    ]
 
 
 def _metrics(base: Mapping[str, Any]) -> list[str]:

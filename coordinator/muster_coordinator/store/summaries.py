@@ -3,7 +3,6 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from statistics import median
 
 from muster.model import Data, Instant, Json, Name, Run, Verdict
 from muster_coordinator.normal.readings import DeviceIndex, by_device
@@ -71,7 +70,10 @@ def device_name(device: DeviceIndex) -> str:
 
 def figures_of(values: Sequence[float]) -> MetricFigures:
     """The figures of these values, of which there is at least one."""
-    return MetricFigures(count=len(values), least=min(values), median=median(values), most=max(values))
+    ranked = sorted(values)
+    half, is_odd = divmod(len(ranked), 2)
+    middle = ranked[half] if is_odd else (ranked[half - 1] + ranked[half]) / 2
+    return MetricFigures(count=len(ranked), least=ranked[0], median=middle, most=ranked[-1])
 
 
 def _summary(runs: Sequence[Run]) -> Summary:
@@ -95,6 +97,8 @@ def _summary(runs: Sequence[Run]) -> Summary:
 
 
 def _joined(summaries: Sequence[Summary]) -> Summary:
+    if len(summaries) == 1:
+        return summaries[0]
     figures: dict[str, dict[str, list[MetricFigures]]] = defaultdict(lambda: defaultdict(list))
     verdicts: Counter[Verdict] = Counter()
     for summary in summaries:

@@ -12,21 +12,26 @@ from alembic.migration import MigrationContext
 from benchmarks.private_postgres import DEBIAN, postgres
 from sqlalchemy import text
 from tests.coordinator.restart import test_evidence_after_restart as restart
+from tests.coordinator.store import test_quiet_storage as quiet
 from tests.coordinator.store.revisions import downgrade
 from tests.coordinator.store.stored_records import START, make_node, make_run, stored
 
 from muster.config import Settings, StoreSettings
+from muster.model import Verdict
 from muster_coordinator.model.baseline_commands import EraseBaseline, SaveLevels, SaveResults
 from muster_coordinator.model.baselines import LevelsRecord, ResultsRecord
 from muster_coordinator.model.events import SaveEvidence, SaveNode
 from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.quarantine_events import EraseNode
+from muster_coordinator.store.disk_budget import GB, used_bytes
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.tables import METADATA
+from muster_coordinator.store.tables import METADATA, QUIET_RUNS, SERIES
 
 EVIDENCE = EvidenceRecord(node="n1", others=("gemm",))
 LEVELS = LevelsRecord(baseline="b1", node="n1", levels={"0": ("GPU-1", 700.0, 2.5, ())})
 RESULTS = ResultsRecord(fingerprint="b1", node="n1", results={"0": "ab12"})
+KEEP = StoreSettings(keep_full_days=30, keep_days=300)
 
 
 @pytest.fixture(scope="module")
@@ -101,3 +106,52 @@ async def test_a_restart_at_any_moment_changes_nothing(settings, tmp_path, monke
     monkeypatch.setattr(restart, "Settings", lambda data_dir: settings)
     monkeypatch.setattr(restart, "EVENTS", 300)
     await restart.test_a_restart_at_any_moment_changes_nothing(tmp_path, 0, monkeypatch)
+
+
+@pytest.fixture
+async def fed(store):
+    """The store, and a fleet of two nodes that writes to it."""
+    await store.write([SaveNode(make_node(name, START)) for name in "ab"])
+    return quiet.Fed(store)
+
+
+async def test_quiet_runs_are_packed_listed_and_summarised(fed):
+    """Every run is there once, in every way and order, before and after packing; then in summaries."""
+    for number in range(90):
+        verdict = Verdict.FAIL if number == 50 else Verdict.PASS
+        await fed.feed(quiet.START + number * 120, verdict, "ab"[number % 2])
+    assert await fed.count(QUIET_RUNS) > 80
+    await quiet.all_is_there(fed)
+    await fed.compact(quiet.START + 4 * quiet.HOUR)
+    assert (await fed.count(QUIET_RUNS), await fed.count(SERIES)) == (0, 7)
+    await quiet.all_is_there(fed)
+    exact = await fed.points()
+    for days in (3, 15):
+        await fed.compact(quiet.START + days * quiet.DAY)
+        assert sum(sum(point.verdicts.values()) for point in await fed.points()) == len(exact) == 45
+    assert await fed.count(SERIES) == 2
+
+
+async def test_pages_are_the_same_before_and_after_packing(fed, monkeypatch):
+    """Also where runs began at the same moment, whose order is that of their ids in bytes."""
+    await quiet.test_pages_and_filters_are_the_same_before_and_after_packing(fed, 1, monkeypatch)
+
+
+async def test_two_coordinators_do_not_pack_the_same_runs(fed, monkeypatch):
+    """The second one finds that they are gone, and stores nothing."""
+    await quiet.test_two_coordinators_do_not_pack_the_same_runs(fed, monkeypatch)
+
+
+async def test_the_oldest_detail_goes_first_when_the_database_is_nearly_full(fed):
+    """By the size that PostgreSQL tells, without the space of what was deleted."""
+    await fed.feed_day(hours=14, step_s=120.0)
+    now = quiet.START + 30 * quiet.HOUR
+    await fed.compact(now, KEEP)
+    async with fed.store.database.reading() as connection:
+        used = await used_bytes(connection)
+    keep = KEEP.model_copy(update={"max_gb": (used - 1_000) / GB})
+    budget = Retention(fed.store.database, keep, lambda: now, lambda _: None).budget
+    await budget.keep()
+    assert await fed.count(SERIES, SERIES.c.resolution_s == 0, SERIES.c.since < quiet.START + 6 * quiet.HOUR) == 0
+    assert budget.use.used_bytes < used
+    assert sum(sum(point.verdicts.values()) for point in await fed.points()) == 420

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete, func, select, update
+from structlog.testing import capture_logs
 from tests.coordinator.fleets import fleet, head
 from tests.coordinator.fleets import run as any_run
 from tests.coordinator.store.stored_records import every_run
@@ -20,6 +21,7 @@ from muster_coordinator.store import compactor as compactor_module
 from muster_coordinator.store import merging, packing
 from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.history import HistoryFilter, history, require_measured
+from muster_coordinator.store.paging import make_cursor
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.runs_view import RunFilter
@@ -152,6 +154,28 @@ async def test_pages_and_filters_are_the_same_before_and_after_packing(fed, seed
     await all_is_there(fed)
 
 
+async def test_a_page_reads_the_starts_of_one_hour_and_the_runs_it_shows(fed, monkeypatch):
+    """Of the other blocks of that hour it reads the starts only, of other hours nothing."""
+    for number in range(180):
+        for node in "ab":
+            like = {
+                "check": ("gemm", "collective")[number % 2],
+                "facts": {"name": "wxyz"[number // 2 % 4], "free": 0.5},
+            }
+            await fed.feed(START + number * 60, node=node, **like)
+    await fed.compact(START + 4 * HOUR)
+    starts, whole = [], []
+    starts_of, times_of = merging.starts_of, merging.times_of
+    monkeypatch.setattr(merging, "starts_of", lambda *given: starts.append(given) or starts_of(*given))
+    monkeypatch.setattr(merging, "times_of", lambda *given: whole.append(given) or times_of(*given))
+    by_time = sorted(fed.runs.values(), key=lambda run: (run.started_at, run.id), reverse=True)
+    at = by_time[179]  # in the middle of the second of three hours
+    page = await fed.store.runs(RunFilter(), 4, make_cursor(at.started_at, at.id))
+    assert list(page.items) == by_time[180:184]
+    assert (await fed.count(SERIES), len(starts)) == (48, 16)
+    assert 4 <= len(whole) < len(starts)
+
+
 async def test_a_run_that_comes_again_is_stored_once(fed):
     """As after a restart without the number of the stream."""
     await fed.feed(START)
@@ -270,6 +294,32 @@ async def test_damaged_rows_are_left_out_named_and_kept(fed):
         await fed.store.run(ids[1])
     await fed.compact(START + 3 * DAY)
     assert await fed.count(SERIES) == 1
+
+
+@pytest.mark.parametrize("damage", [delete(RUNS), update(RUNS).values(body="x")])
+async def test_quiet_runs_whose_whole_run_is_lost_are_counted_once_and_go_in_the_end(fed, damage):
+    """What another run is like is packed; the others stay as long as runs without findings."""
+    for number in range(5):
+        await fed.feed(START + number, facts={"name": "x", "free": number / 8})
+        await fed.feed(START + 10 + number, check="collective")
+    async with fed.store.database.writing() as connection:
+        await connection.execute(damage.where(RUNS.c.check == "gemm"))
+    moments = iter((START + 2 * HOUR, START + 2 * HOUR, START + 9 * DAY, START + 11 * DAY))
+    compactor = Compactor(fed.store.database, KEEP, lambda: next(moments))
+    counted = []
+    for _ in range(3):
+        await compactor.compact()
+        counted.append((await fed.count(QUIET_RUNS), fed.store.database.unread.count))
+    is_damaged = 1 if damage.is_update else 0
+    assert counted == [(4, 4 + is_damaged)] * 3
+    with capture_logs() as logs:
+        await compactor.compact()
+    assert [line for line in logs if line["event"] == "unreadable_runs_removed"] == [
+        {"event": "unreadable_runs_removed", "log_level": "warning", "node": "a", "runs": 4}
+    ]
+    assert await fed.count(QUIET_RUNS) == 0
+    late = await fed.feed(START + 11 * DAY, check="collective")
+    assert await fed.store.run(late) == fed.runs[late]
 
 
 async def test_two_coordinators_do_not_pack_the_same_runs(fed, monkeypatch):
