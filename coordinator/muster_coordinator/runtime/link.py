@@ -115,6 +115,7 @@ class CoordinatorLink:
         self._api_url = api_url
         self._epoch = epoch
         self._newer_epoch: int | None = None
+        self._announce_at = 0.0
         self._deliver = deliver
         self._known = known
         self._is_known = is_known
@@ -200,7 +201,7 @@ class CoordinatorLink:
         The agents get one each ANNOUNCED_EVERY_S. The others measure how long messages take, and show us other leaders.
         """
         subscribed: frozenset[str] = frozenset()
-        beat_at = announce_at = 0.0
+        beat_at = self._announce_at = 0.0
         while True:
             floods = self._mutes.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known() if floods else ())
@@ -216,8 +217,8 @@ class CoordinatorLink:
                 beat_at = time.monotonic() + HEARTBEAT_S
                 presence = self._presence(online=True)
                 self.meter.note_heartbeat(presence.id, time.monotonic())
-                if time.monotonic() >= announce_at:
-                    announce_at = time.monotonic() + ANNOUNCED_EVERY_S
+                if time.monotonic() >= self._announce_at:
+                    self._announce_at = time.monotonic() + ANNOUNCED_EVERY_S
                     beat = OutgoingMessage(self._topics.coordinator, encode_short(presence), retain=True)
                 else:
                     beat = OutgoingMessage(self._topics.coordinator_echo, encode_short(presence))
@@ -289,8 +290,11 @@ class CoordinatorLink:
         The URL decides between two coordinators that started in the same second, so that only one of them goes on.
         """
         if not payload:
+            self._announce_at = 0.0  # somebody has cleared the retained message
             return
         presence = codec.decode(payload, codec.COORDINATOR)
+        if not presence.online or presence.epoch != self._epoch:
+            self._announce_at = 0.0  # the broker keeps the last will of a predecessor, or its last heartbeat
         if (presence.epoch, presence.url) > (self._epoch, self._api_url):
             self._newer_epoch = presence.epoch
             raise _Superseded
