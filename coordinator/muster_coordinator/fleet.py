@@ -286,8 +286,8 @@ class Fleet:
                 return self._registry.label(event, now)
             case events.AgentMisbehaved(node, kind, detail):
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
-            case LoadSeen(load):
-                return self._take_load(load, now)
+            case LoadSeen():
+                return self._take_load(event, now)
             case events.LinkLost() | events.LinkCaughtUp():
                 self._liveness.take_link(event, now)
                 return []
@@ -295,12 +295,12 @@ class Fleet:
                 self._liveness.take_link(event, now)
                 return self._decide(quarantine.EvidenceOutdated(), now)
 
-    def _take_load(self, load: CoordinatorLoad, now: float) -> list[FleetCommand]:
+    def _take_load(self, event: LoadSeen, now: float) -> list[FleetCommand]:
         """Takes how much the coordinator can take of what the agents send."""
-        was_overloaded, self.load = self.load.is_overloaded, load
-        self._reports.lag_s = load.lag_s
-        self._liveness.take_lag(load.lag_s, now)
-        return [] if load.is_overloaded == was_overloaded else [LogLoad(load)]
+        was_overloaded, self.load = self.load.is_overloaded, event.load
+        self._reports.lag_s = event.load.lag_s
+        self._liveness.take_load(event, now)
+        return [] if self.load.is_overloaded == was_overloaded else [LogLoad(self.load)]
 
     def _tick(self, event: events.Ticked, now: float) -> list[FleetCommand]:
         self._registry.baselines.restore_some(DEVICES_AT_ONCE)

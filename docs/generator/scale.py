@@ -69,7 +69,7 @@ def scale() -> str:
             "and its own protection against mass events.",
             "One view of all fleets comes from Prometheus, which scrapes `/metrics` of each coordinator: give each "
             "target the label `fleet`. `muster node list --url URL` asks one coordinator.",
-            "To measure your own machine: `python -m benchmarks.fleet_scale --nodes 1000` in a clone of the repository.",
+            "To measure your machine: `python -m benchmarks.fleet_scale --nodes 1000` in a clone of the repository.",
         ]
     )
 

@@ -23,6 +23,7 @@ from muster_coordinator.model.events import (
     SaveNode,
     Ticked,
 )
+from muster_coordinator.model.load import CoordinatorLoad, LoadSeen
 from muster_coordinator.model.stored_fleet import StoredFleet
 
 BACK: tuple[FleetEvent, ...] = (LinkRestored(), LinkCaughtUp())
@@ -167,6 +168,17 @@ def test_a_start_makes_nobody_lost(connected_after_s: float) -> None:
     again.play(back + 200.0, *kept, (back + 0.5, LinkCaughtUp()), *beats("b", back + 58.0, back + 200.0))
     assert again.told == ["lost a", "policy a"]
     assert again.lost_at["a"] == pytest.approx(back + 0.5 + 90.0, abs=2 * again.tick_s)
+
+
+def test_reports_that_nobody_had_time_to_read_are_signs_of_life() -> None:
+    """An agent that sends reports sends no heartbeats. A node of which nothing comes is lost as ever."""
+    watched = Watched()
+    deferred: list[tuple[float, FleetEvent]] = [
+        (float(at), LoadSeen(CoordinatorLoad(lag_s=1.0), frozenset({"a", "unknown"}))) for at in range(5, 100, 5)
+    ]
+    watched.play(100.0, *deferred)
+    assert set(watched.lost_at) == {"b"}
+    assert "unknown" not in watched.fleet.names
 
 
 def test_a_node_that_was_lost_before_an_outage_stays_lost_until_it_is_heard() -> None:

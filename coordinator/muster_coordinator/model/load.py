@@ -28,9 +28,10 @@ class CoordinatorLoad(Data):
 
 @dataclass(frozen=True, slots=True)
 class LoadSeen:
-    """The load was measured."""
+    """The load was measured. Reports of the nodes `deferred` came since the last time, and were dropped unread."""
 
     load: CoordinatorLoad
+    deferred: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
     """The messages of one connection. `get` returns lists, because aiomqtt starts a task for each `get`.
 
     `dropped` counts the messages beyond the allowance, by node and kind. `flooded` is set when `mutes` has muted a
-    node. `meter` counts the reports that are taken and those that are deferred.
+    node. `deferred` are the nodes whose reports were deferred, `meter` counts the reports that are taken and those that are deferred.
     """
 
     _queue: FairInbox[aiomqtt.Message]
@@ -53,6 +53,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         super().__init__()
         self.flooded = asyncio.Event()
         self.dropped: Counter[tuple[str, NodeTopic]] = Counter()
+        self.deferred: set[str] = set()
         self._allowances = allowances
         self._mutes = mutes
         self._meter = meter
@@ -86,6 +87,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         urgent = topic is NodeTopic.REPORT and is_urgent(message.payload)
         if topic is NodeTopic.REPORT and not urgent and self.is_late:
             self._meter.note_deferred()
+            self.deferred.add(node)
         elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size, now, urgent=urgent):
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:

@@ -244,7 +244,8 @@ class CoordinatorLink:
                 self._note_misconduct(node, Misconduct.FLOODING, topic)
             inbox.dropped.clear()
             wrongs, self._misconduct = self._misconduct, {}
-            load = LoadSeen(self.meter.measure(time.monotonic(), time.time()))
+            load = LoadSeen(self.meter.measure(time.monotonic(), time.time()), frozenset(inbox.deferred))
+            inbox.deferred.clear()
             misconduct = [AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()]
             await self._deliver([load, *misconduct])
 

@@ -50,7 +50,7 @@ class LoadMeter:
         self.deferred = 0
         self._taken = 0
         self._longest_wait_s = 0.0
-        self._echo_s = 0.0
+        self._echo_s: float | None = None  # None: none came back on this connection
         self._heartbeats: OrderedDict[str, float] = OrderedDict()  # those that are not back yet, the oldest first
         self._samples: deque[_Sample] = deque([_Sample(-math.inf, 0, 0)], maxlen=MOST_SAMPLES)
         self._signs_since = math.inf
@@ -83,12 +83,14 @@ class LoadMeter:
     def note_connected(self) -> None:
         """Notes that a connection is new: heartbeats that were not back will not come any more."""
         self._heartbeats.clear()
-        self._echo_s = 0.0
+        self._echo_s = None
 
     def measure(self, now: float, wall: float) -> CoordinatorLoad:
         """The load since the last measurements; `wall` is the time of day, in seconds since the epoch."""
         awaited_s = now - next(iter(self._heartbeats.values()), now)
-        lag_s = max(self._longest_wait_s, self._echo_s, awaited_s)
+        # A broker whose access list is from before 0.2 sends none back, which says nothing about its queue.
+        at_broker_s = 0.0 if self._echo_s is None else max(self._echo_s, awaited_s)
+        lag_s = max(self._longest_wait_s, at_broker_s)
         self._longest_wait_s = 0.0
         self._note_signs(lag_s >= LONG_S or self.deferred > self._samples[-1].deferred, now)
         taken_per_s, deferred_per_s = self._rates(now)

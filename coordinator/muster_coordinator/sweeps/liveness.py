@@ -15,6 +15,7 @@ from muster_coordinator.model.events import (
     LinkRestored,
     PresenceSeen,
 )
+from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.sweeps.node_tests import NodeTests
 from muster_coordinator.sweeps.registry import SweepRegistry
 
@@ -76,9 +77,15 @@ class Liveness:
             case LinkCaughtUp():
                 self._registry.heartbeats.hear_again(now)
 
-    def take_lag(self, lag_s: float, now: float) -> None:
-        """Takes how long messages of nodes wait for the coordinator."""
-        self._registry.heartbeats.note_lag(lag_s, now)
+    def take_load(self, event: LoadSeen, now: float) -> None:
+        """Takes how long messages of nodes wait, and the nodes that sent reports which nobody had time to read.
+
+        A report is a sign of life, also unread: an agent that has sent one sends no heartbeat.
+        """
+        self._registry.heartbeats.note_lag(event.load.lag_s, now)
+        for name in event.deferred:
+            if (node := self._registry.nodes.get(name)) is not None and node.online:
+                self._registry.heartbeats.note(name, now)
 
     def take_inventory(self, event: InventorySeen, now: float) -> list[FleetCommand]:
         """Takes an inventory, which is no sign of life if the broker had retained it."""

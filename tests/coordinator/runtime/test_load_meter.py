@@ -68,6 +68,8 @@ def test_it_is_over_after_a_break():
 def test_our_own_heartbeat_shows_how_long_messages_wait_at_the_broker():
     """Also while it is not back yet. One that the broker has dropped counts until a later one is back."""
     meter = LoadMeter()
+    meter.note_heartbeat("first", -10.0)
+    meter.note_echo("first", -9.5)
     meter.note_heartbeat("a", 0.0)
     assert meter.measure(4.0, WALL).lag_s == 4.0
     meter.note_heartbeat("b", 10.0)
@@ -78,9 +80,19 @@ def test_our_own_heartbeat_shows_how_long_messages_wait_at_the_broker():
     assert meter.measure(14.0, WALL).lag_s == 2.0
 
 
+def test_a_broker_that_sends_no_heartbeat_back_is_not_slow():
+    """Its access list does not let us read them. Otherwise no node would ever be lost."""
+    meter = LoadMeter()
+    for number in range(60):
+        meter.note_heartbeat(str(number), 10.0 * number)
+    assert meter.measure(600.0, WALL).lag_s == 0.0
+
+
 def test_a_new_connection_begins_anew():
     """Heartbeats from before do not come back, and say nothing about it."""
     meter = LoadMeter()
+    meter.note_heartbeat("first", -10.0)
+    meter.note_echo("first", -8.0)
     meter.note_heartbeat("a", 0.0)
     meter.note_connected()
     assert meter.measure(30.0, WALL).lag_s == 0.0
@@ -89,6 +101,8 @@ def test_a_new_connection_begins_anew():
 def test_heartbeats_that_never_come_back_are_bounded():
     """A broker that drops all of them does not fill the memory."""
     meter = LoadMeter()
+    meter.note_heartbeat("first", -1.0)
+    meter.note_echo("first", -1.0)
     for number in range(10_000):
         meter.note_heartbeat(str(number), float(number))
     assert meter.measure(10_000.0, WALL).lag_s == 100.0

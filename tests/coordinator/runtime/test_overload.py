@@ -35,6 +35,7 @@ async def test_it_defers_what_it_cannot_take_and_hears_what_is_urgent(mosquitto)
     """Three times as many reports come as it can take. A new failure and a heartbeat overtake what waits."""
     taken: list[str] = []
     loads = []
+    deferred: set[str] = set()
 
     async def deliver(batch):
         for event in batch:
@@ -45,6 +46,7 @@ async def test_it_defers_what_it_cannot_take_and_hears_what_is_urgent(mosquitto)
                 taken.append(event.message.node)
             elif isinstance(event, LoadSeen):
                 loads.append(event.load)
+                deferred.update(event.deferred)
 
     async with client(mosquitto.url) as nodes, linked_to(deliver, mosquitto.url) as link:
         began, seq = time.monotonic(), 0
@@ -61,7 +63,8 @@ async def test_it_defers_what_it_cannot_take_and_hears_what_is_urgent(mosquitto)
         await eventually(lambda: len(taken) + link.meter.deferred == seq + 2)
     assert taken.index(f"n7-{seq + 1}") - before < SOON
     assert taken.index("quiet") - before < SOON
-    assert link.meter.deferred > seq / 4
+    assert link.meter.deferred > seq / 10  # the rest waits, or was sent more slowly than was meant
+    assert deferred == {f"n{number}" for number in range(NODES)}
     assert max(load.deferred_per_s for load in loads) > 0
 
 
