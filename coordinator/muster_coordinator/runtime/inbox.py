@@ -44,7 +44,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
     """The messages of one connection. `get` returns lists, because aiomqtt starts a task for each `get`.
 
     `dropped` counts the messages beyond the allowance, by node and kind. `flooded` is set when `mutes` has muted a
-    node. `deferred` are the nodes whose reports were deferred, `meter` counts the reports that are taken and those that are deferred.
+    node. `deferred` are the nodes whose reports were deferred. `meter` counts the reports that are taken and deferred.
     """
 
     _queue: FairInbox[aiomqtt.Message]
