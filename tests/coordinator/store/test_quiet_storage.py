@@ -3,6 +3,7 @@
 import asyncio
 import random
 from typing import Any
+from unittest import mock
 
 import pytest
 from sqlalchemy import delete, func, select, update
@@ -25,6 +26,7 @@ from muster_coordinator.store.paging import make_cursor
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.series import starts_of, times_of
 from muster_coordinator.store.tables import NODES, QUIET_RUNS, RUN_BASES, RUNS, SERIES
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -164,16 +166,16 @@ async def test_a_page_reads_the_starts_of_one_hour_and_the_runs_it_shows(fed, mo
             }
             await fed.feed(START + number * 60, node=node, **like)
     await fed.compact(START + 4 * HOUR)
-    starts, whole = [], []
-    starts_of, times_of = merging.starts_of, merging.times_of
-    monkeypatch.setattr(merging, "starts_of", lambda *given: starts.append(given) or starts_of(*given))
-    monkeypatch.setattr(merging, "times_of", lambda *given: whole.append(given) or times_of(*given))
+    starts = mock.Mock(wraps=starts_of)
+    whole = mock.Mock(wraps=times_of)
+    monkeypatch.setattr(merging, "starts_of", starts)
+    monkeypatch.setattr(merging, "times_of", whole)
     by_time = sorted(fed.runs.values(), key=lambda run: (run.started_at, run.id), reverse=True)
     at = by_time[179]  # in the middle of the second of three hours
     page = await fed.store.runs(RunFilter(), 4, make_cursor(at.started_at, at.id))
     assert list(page.items) == by_time[180:184]
-    assert (await fed.count(SERIES), len(starts)) == (48, 16)
-    assert 4 <= len(whole) < len(starts)
+    assert (await fed.count(SERIES), starts.call_count) == (48, 16)
+    assert 4 <= whole.call_count < starts.call_count
 
 
 async def test_a_run_that_comes_again_is_stored_once(fed):
