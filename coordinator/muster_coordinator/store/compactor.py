@@ -107,7 +107,7 @@ class Compactor:
             return list(await connection.scalars(query))
 
     async def _pack_runs(self, node: str, end: float, keep_from: float) -> None:
-        """Packs the quiet runs of a node from before `end`, a whole hour. Unreadable ones go before `keep_from`."""
+        """Packs quiet runs of a node from before `end`, a whole hour; deletes unreadable ones of before `keep_from`."""
         key = (QUIET_RUNS.c.started_at, QUIET_RUNS.c.key, QUIET_RUNS.c.seq)
         query = select(QUIET_RUNS).where(QUIET_RUNS.c.node == node, QUIET_RUNS.c.started_at < end)
         query = query.order_by(*key).limit(ROWS)

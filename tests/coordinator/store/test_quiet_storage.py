@@ -3,7 +3,7 @@
 import asyncio
 import random
 from typing import Any
-from unittest.mock import Mock
+from unittest import mock
 
 import pytest
 from sqlalchemy import delete, func, select, update
@@ -19,13 +19,14 @@ from muster.wire.messages import Report
 from muster_coordinator.model.events import Announce, ReportSeen, SaveNode, StoreRuns
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.store import compactor as compactor_module
-from muster_coordinator.store import merging, packing, series
+from muster_coordinator.store import merging, packing
 from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.history import HistoryFilter, history, require_measured
 from muster_coordinator.store.paging import make_cursor
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.store.series import starts_of, times_of
 from muster_coordinator.store.tables import NODES, QUIET_RUNS, RUN_BASES, RUNS, SERIES
 
 HOUR, DAY = 3_600.0, 86_400.0
@@ -165,7 +166,8 @@ async def test_a_page_reads_the_starts_of_one_hour_and_the_runs_it_shows(fed, mo
             }
             await fed.feed(START + number * 60, node=node, **like)
     await fed.compact(START + 4 * HOUR)
-    starts, whole = Mock(wraps=series.starts_of), Mock(wraps=series.times_of)
+    starts = mock.Mock(wraps=starts_of)
+    whole = mock.Mock(wraps=times_of)
     monkeypatch.setattr(merging, "starts_of", starts)
     monkeypatch.setattr(merging, "times_of", whole)
     by_time = sorted(fed.runs.values(), key=lambda run: (run.started_at, run.id), reverse=True)
