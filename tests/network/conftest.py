@@ -224,10 +224,18 @@ class Program:
         return int(counters[9])
 
 
+def opened(file: Path) -> str:
+    """What an open file of a process is; empty if it was closed meanwhile, which says nothing about the others."""
+    try:
+        return str(file.readlink())
+    except FileNotFoundError:
+        return ""
+
+
 def is_connected(pid: int) -> bool:
     """Whether a process has an established TCP connection; False if it has ended."""
     try:
-        files = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+        files = [target for file in Path(f"/proc/{pid}/fd").iterdir() if (target := opened(file))]
         _, *connections = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines())
     except (FileNotFoundError, ProcessLookupError):
         return False
@@ -322,10 +330,16 @@ class Laboratory:
         What happens to the network meanwhile happens for certain before their groups have ended.
         """
         going_on = self.start_long_sweep(node)
-        ranks = self.agents[node].ranks
+        ranks: list[psutil.Process] = []
+
+        def has_ranks() -> bool:  # a group may have ended since it sent; the next one follows
+            assert going_on.poll() is None, going_on.ended()
+            ranks[:] = self.agents[node].ranks
+            return bool(ranks)
+
+        wait_for(has_ranks, f"{node} to have ranks", longest_pause_s=SHORTEST_PAUSE_S)
         for rank in ranks:
             rank.suspend()
-        assert ranks
         try:
             yield going_on
         finally:
