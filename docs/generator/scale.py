@@ -23,7 +23,6 @@ class UnitCosts:
     coordinator_mib: float
     coordinator_base_mib: float
     broker_core: float
-    broker_mib: float
     wire_mb_a_day: float
     first_day_mb: float
     later_day_mb: float
@@ -31,18 +30,17 @@ class UnitCosts:
 
 
 COSTS = UnitCosts(
-    coordinator_core=0.141 / 2_000,
-    coordinator_mib=0.075,
-    coordinator_base_mib=80.0,
-    broker_core=0.018 / 2_000,
-    broker_mib=0.01,
+    coordinator_core=0.44 / 10_000,
+    coordinator_mib=0.04,
+    coordinator_base_mib=150.0,
+    broker_core=0.055 / 10_000,
     wire_mb_a_day=2.6,
     first_day_mb=0.95,
     later_day_mb=0.125,
-    packing_s_a_day=1.0,
+    packing_s_a_day=1.4,
 )
-"""Measured on 2026-11-24 with two cores of a cloud machine: benchmarks.fleet_scale with 2,000 and 10,000 nodes, and
-benchmarks.storage with SQLite."""
+"""Measured on 2026-11-24 with two cores of a cloud machine: benchmarks.fleet_scale with 10,000 nodes (traffic: 2,000),
+and benchmarks.storage with SQLite."""
 
 
 def scale() -> str:
@@ -86,7 +84,6 @@ def _rows(settings: StoreSettings) -> Iterator[tuple[str, ...]]:
     memory = (costs.coordinator_base_mib + nodes * costs.coordinator_mib for nodes in each)
     yield "memory of a coordinator", *(f"{mib:,.0f} MiB" for mib in memory)
     yield "cores of a broker", *(f"{nodes * costs.broker_core:.2f}" for nodes in each)
-    yield "memory of a broker", *(f"{nodes * costs.broker_mib:,.0f} MiB" for nodes in each)
     yield "database of a fleet", *(f"{nodes * disk_mb / 1000:,.1f} GB" for nodes in each)
     mbit = (nodes * costs.wire_mb_a_day * 8 / DAY_S for nodes in each)
     yield "traffic of a fleet", *(f"{each_mbit:.2f} Mbit/s" for each_mbit in mbit)
@@ -98,7 +95,6 @@ def _unit_rows() -> Iterator[tuple[str, str]]:
     yield "packing of quiet runs, processor", f"{costs.packing_s_a_day:g} s a day"
     yield "coordinator, memory", f"{1024 * costs.coordinator_mib:.0f} KiB, and {costs.coordinator_base_mib:g} MiB once"
     yield "broker (Mosquitto), processor", f"{1e6 * costs.broker_core:.0f} µs a second"
-    yield "broker (Mosquitto), memory", f"{1024 * costs.broker_mib:.0f} KiB"
     yield "traffic, both directions", f"{costs.wire_mb_a_day:g} MB a day; 4.7 MB in fleets below 200 nodes"
     yield "database, first day", f"{costs.first_day_mb:g} MB"
     yield "database, each later day", f"{costs.later_day_mb:g} MB"
