@@ -30,11 +30,10 @@ from pathlib import Path
 
 import psutil
 from benchmarks.figures import Figure, Target, arguments, median_of, publish
-from benchmarks.fleet import mosquitto
 from benchmarks.prometheus_scrape import scrape
 from benchmarks.scale_agents import node_name
 from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
-from benchmarks.scale_template import Template, record
+from benchmarks.scale_template import Template, recorded
 
 DAY_S = 86_400.0
 LARGE, MEDIUM = 10_000, 2_000
@@ -65,17 +64,14 @@ class Measuring:
 async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
     """The figures of all numbers of nodes."""
     template = directory / "template.json"
-    recorded = directory / "recorded"
-    recorded.mkdir()
-    async with mosquitto(recorded) as broker:
-        (await record(recorded, broker)).write(template)
+    recording = await recorded(directory)
     figures: list[Figure] = []
     for nodes in options.nodes:
         place = directory / str(nodes)
         place.mkdir()
         figures += await one_fleet(nodes, options, place, template)
         if options.prometheus:
-            figures += await beside(nodes, options, place, Template.read(template))
+            figures += await beside(nodes, options, place, recording)
     return figures
 
 

@@ -22,19 +22,19 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 from benchmarks.figures import Figure, arguments, median_of, publish
-from benchmarks.fleet import mosquitto
 from benchmarks.fleet_scale import all_joined, stories_of_loss
 from benchmarks.kubernetes_standin.server import StandIn
 from benchmarks.quarantine_cluster import cluster, cordons, enforcing, node_of
 from benchmarks.quarantine_cluster import until as until_holds
 from benchmarks.scale_agents import node_name
 from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
-from benchmarks.scale_template import Template, record
+from benchmarks.scale_template import recorded
 
 FAULT = "nvml.device_lost"
 TIMES = 3.0
@@ -135,87 +135,85 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         stack.enter_context(slowed(coordinator.process, options.share))
         await stack.enter_async_context(crowd.running(options.nodes, 2, broker.url, directory / "template.json"))
         await until(lambda: all_joined(coordinator, options.nodes), JOINED_WITHIN_S)
-        return await figures(Overload(options, coordinator, crowd, standin), made_per_s)
+        return figures(await overloaded(Overload(options, coordinator, crowd, standin), made_per_s))
 
 
-async def recorded(directory: Path) -> Template:
-    """What a real agent of this host reports; also written to `template.json`."""
-    place = directory / "recorded"
-    place.mkdir()
-    async with mosquitto(place) as broker:
-        template = await record(place, broker)
-    template.write(directory / "template.json")
-    return template
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The best rate, the runs made as a multiple of it, what was seen each second, and how long all took afterwards."""
+
+    best: float
+    made_times: float
+    samples: list[Sample]
+    cordoned_s: list[float]
+    late_s: float
+    lost_stories: float
+    surplus_runs: float
+    deferred: float
 
 
-async def figures(run: Overload, made_per_s: float) -> list[Figure]:
-    """The figures of the overload and of the two minutes after it."""
+async def overloaded(run: Overload, made_per_s: float) -> Measured:
+    """Measures the overload and the time after it."""
     await until(lambda: run.keeps_up(made_per_s), JOINED_WITHIN_S)
     best = await run.best_rate(made_per_s)
     lost_before = await stories_of_loss(run.coordinator)
     made_before = await run.crowd.set_speed(TIMES * best / made_per_s)
     samples: list[Sample] = []
-    cordoned_s = []
     watching = asyncio.create_task(run.watch(samples))
     began = time.monotonic()
-    for number in range(run.options.faults):
-        await asyncio.sleep(
-            max(0.0, began + (number + 1) * run.options.last_s / (run.options.faults + 1) - time.monotonic())
-        )
-        cordoned_s.append(await run.cordoned_s(number))
-    await asyncio.sleep(max(0.0, began + run.options.last_s - time.monotonic()))
-    load = (await asyncio.to_thread(run.coordinator.client.get, "fleet"))["load"]
-    print(load, flush=True)
+    cordoned_s = await faults(run, began)
+    print((await asyncio.to_thread(run.coordinator.client.get, "fleet"))["load"], flush=True)
     watching.cancel()
     made = await run.crowd.set_speed(0.0)
     ended = time.monotonic()
     await until(lambda: has_all(run.coordinator, made), 600.0)
     late_s = time.monotonic() - ended
     await asyncio.sleep(run.options.after_s)
-    taken = rates(samples)
+    return Measured(
+        best=best,
+        made_times=(made - made_before) / (ended - began) / best,
+        samples=samples,
+        cordoned_s=cordoned_s,
+        late_s=late_s,
+        lost_stories=await stories_of_loss(run.coordinator) - lost_before,
+        surplus_runs=await run.coordinator.metric("muster_runs") - made,
+        deferred=await run.coordinator.metric("muster_reports_deferred"),
+    )
+
+
+async def faults(run: Overload, began: float) -> list[float]:
+    """Breaks nodes one after the other while the overload lasts. Returns the seconds until each was cordoned."""
+    cordoned_s = []
+    for number in range(run.options.faults):
+        due = began + (number + 1) * run.options.last_s / (run.options.faults + 1)
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        cordoned_s.append(await run.cordoned_s(number))
+    await asyncio.sleep(max(0.0, began + run.options.last_s - time.monotonic()))
+    return cordoned_s
+
+
+def figures(found: Measured) -> list[Figure]:
+    """The figures of the overload and of the two minutes after it."""
+    taken = [100 * rate / found.best for rate in rates(found.samples)]
+    grown_mib = max(each.mib for each in found.samples) - found.samples[0].mib
+    says_so = 100 * statistics.mean(each.overloaded for each in found.samples)
+    lost = max(each.lost for each in found.samples)
+    slowest_s = max(found.cordoned_s)
+    made, best = found.made_times, "% of best"
     return [
-        Figure(what="runs taken at best", unit="1/s", value=best),
-        Figure(
-            what="runs made while overloaded",
-            unit="times the best rate",
-            value=(made - made_before) / (ended - began) / best,
-            target=(">=", TIMES),
-        ),
-        Figure(
-            what="taken while overloaded, the worst 10 s",
-            unit="% of best",
-            value=100 * min(taken) / best,
-            target=(">=", 80.0),
-        ),
-        Figure(what="taken while overloaded, all of it", unit="% of best", value=100 * statistics.mean(taken) / best),
-        median_of("a fatal fault to its cordon", "s", cordoned_s),
-        Figure(what="a fatal fault to its cordon, the slowest", unit="s", value=max(cordoned_s), target=("<=", 2.0)),
-        Figure(
-            what="growth of memory",
-            unit="MiB",
-            value=max(each.mib for each in samples) - samples[0].mib,
-            target=("<=", 128.0),
-        ),
-        Figure(what="nodes lost, at most", unit="nodes", value=max(each.lost for each in samples), target=("<=", 0.0)),
-        Figure(
-            what="stories of a loss",
-            unit="entries",
-            value=await stories_of_loss(run.coordinator) - lost_before,
-            target=("<=", 0.0),
-        ),
-        Figure(
-            what="says that it is overloaded",
-            unit="% of the time",
-            value=100 * statistics.mean(each.overloaded for each in samples),
-        ),
-        Figure(what="reports deferred", unit="reports", value=await run.coordinator.metric("muster_reports_deferred")),
-        Figure(what="all has arrived after the end", unit="s", value=late_s, target=("<=", 120.0)),
-        Figure(
-            what="runs stored without those made",
-            unit="runs",
-            value=await run.coordinator.metric("muster_runs") - made,
-            target=("<=", 0.0),
-        ),
+        Figure(what="runs taken at best", unit="1/s", value=found.best),
+        Figure(what="runs made while overloaded", unit="times the best rate", value=made, target=(">=", TIMES)),
+        Figure(what="taken while overloaded, the worst 10 s", unit=best, value=min(taken), target=(">=", 80.0)),
+        Figure(what="taken while overloaded, all of it", unit=best, value=statistics.mean(taken)),
+        median_of("a fatal fault to its cordon", "s", found.cordoned_s),
+        Figure(what="a fatal fault to its cordon, the slowest", unit="s", value=slowest_s, target=("<=", 2.0)),
+        Figure(what="growth of memory", unit="MiB", value=grown_mib, target=("<=", 128.0)),
+        Figure(what="nodes lost, at most", unit="nodes", value=lost, target=("<=", 0.0)),
+        Figure(what="stories of a loss", unit="entries", value=found.lost_stories, target=("<=", 0.0)),
+        Figure(what="says that it is overloaded", unit="% of the time", value=says_so),
+        Figure(what="reports deferred", unit="reports", value=found.deferred),
+        Figure(what="all has arrived after the end", unit="s", value=found.late_s, target=("<=", 120.0)),
+        Figure(what="runs stored without those made", unit="runs", value=found.surplus_runs, target=("<=", 0.0)),
     ]
 
 

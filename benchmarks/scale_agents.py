@@ -8,7 +8,7 @@ Arguments: the URL of the broker, the file, and the first and last number of its
 on which commands come as lines:
 
 - `fail NODE CODE` makes a node report a fault at once, and prints when.
-- `speed FACTOR` makes all nodes run their checks so many times as often; 0 stops them. It prints how many runs there
+- `speed FACTOR` makes all nodes run their checks FACTOR times as often; 0 stops them. It prints how many runs there
   were so far.
 - `sent` and `received` print how many bytes of MQTT all nodes have sent or received so far.
 """
@@ -83,7 +83,7 @@ class SimulatedAgent:
         await self._link.run()
 
     def set_speed(self, factor: float) -> None:
-        """Runs its checks so many times as often from now on; not at all at 0."""
+        """Runs its checks `factor` times as often from now on; not at all at 0."""
         for timer in self._due.values():
             timer.cancel()
         if factor:

@@ -157,7 +157,7 @@ class Crowd:
         return await _command(self.processes[number // self._size], f"fail {node_name(number)} {code}")
 
     async def set_speed(self, factor: float) -> float:
-        """Makes all nodes run their checks so many times as often. Returns how many runs they have made so far."""
+        """Makes all nodes run their checks `factor` times as often. Returns how many runs they have made so far."""
         return await self._sum(f"speed {factor}")
 
     async def traffic(self) -> tuple[float, float]:

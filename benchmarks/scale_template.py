@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import aiomqtt
 from benchmarks.agent_at_rest import stubbed_nvml
-from benchmarks.fleet import Fleet
+from benchmarks.fleet import Fleet, mosquitto
 
 from muster.check import Needs
 from muster.errors import Unavailable
@@ -60,6 +60,16 @@ class Template:
             "checks": checks,
         }
         file.write_text(json.dumps(stored), encoding="utf-8")
+
+
+async def recorded(directory: Path) -> Template:
+    """What a real agent says, with a broker of its own; also written to `template.json`."""
+    place = directory / "recorded"
+    place.mkdir()
+    async with mosquitto(place) as broker:
+        template = await record(place, broker)
+    template.write(directory / "template.json")
+    return template
 
 
 async def record(directory: Path, broker: str) -> Template:

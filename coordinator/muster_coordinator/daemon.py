@@ -134,7 +134,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
 
 
 def _broker(settings: Settings) -> AbstractAsyncContextManager[str]:
-    """The URL of the broker: that of the settings, or of our own, which runs meanwhile."""
+    """The URL of the broker in the settings; without one, starts a broker and stops it at the end."""
     if settings.broker.url is not None:
         return nullcontext(settings.broker.url)
     # Imported only here: amqtt takes 0.1 s, and a fleet of several hosts has a broker of its own.

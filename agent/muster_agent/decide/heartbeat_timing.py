@@ -32,7 +32,7 @@ class HeartbeatTiming:
         return now >= self._kept_due
 
     def sent(self, outbox: int, now: float, *, kept: bool) -> None:
-        """Notes a heartbeat, which said that so many runs wait; the broker may have `kept` it."""
+        """Notes a heartbeat that said how many runs wait in the outbox; the broker may have `kept` it."""
         self.due = now + self._every_s
         self._has_said_all = outbox == 0
         if kept:

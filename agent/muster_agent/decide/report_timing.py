@@ -18,11 +18,9 @@ import math
 from dataclasses import dataclass
 
 from muster.model import Run, Verdict
-from muster.wire.scheduled_runs import SCHEDULED
+from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED
 
 STEADY_RUNS = 3
-
-_QUIET = (Verdict.PASS, Verdict.SKIPPED)
 
 Result = tuple[Verdict, tuple[tuple[str, int | None], ...]]
 
@@ -55,7 +53,7 @@ class ReportTiming:
         runs = self._equal_runs(run)
         if run.verdict is Verdict.FAIL and runs <= STEADY_RUNS:
             self.urgent_through = run.seq
-        may_wait = run.cause == SCHEDULED and run.verdict in _QUIET and runs > STEADY_RUNS
+        may_wait = run.cause == SCHEDULED and run.verdict in QUIET_VERDICTS and runs > STEADY_RUNS
         if may_wait and self.hold_s > 0:
             self._due = min(self._due, now + self.hold_s)
         else:

@@ -24,15 +24,13 @@ A run costs time in proportion to its numbers. Memory is some hundred bytes for 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from muster.model import Run, Verdict
-from muster.wire.scheduled_runs import SCHEDULED, scheduled_id, stream_key
+from muster.model import Run
+from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED, scheduled_id, stream_key
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.run_shape import RunShape, facts_beside, metric_numbers
 
 MOST_BASES = 4
 """The whole runs of a check that others may be like. Some metrics are there only under load, such as clocks."""
-
-_QUIET_VERDICTS = (Verdict.PASS, Verdict.SKIPPED)
 
 _PLACES = 6
 """Decimals of a quiet run's duration: a microsecond. All others would be noise, and take as much as a measurement."""
@@ -90,7 +88,7 @@ class QuietRuns:
 def uneventful(run: Run) -> bool:
     """Whether a run was due by schedule, alone, and has found nothing. It may be quiet, and others may be like it."""
     is_background = run.cause == SCHEDULED and run.group is None
-    return is_background and run.verdict in _QUIET_VERDICTS and "fingerprints" not in run.facts
+    return is_background and run.verdict in QUIET_VERDICTS and "fingerprints" not in run.facts
 
 
 def _quiet(run: Run, shape: RunShape, stream: str, bases: list[RunBase]) -> QuietRun | None:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
-from muster.model import Verdict, parse_instant
-from muster.wire.scheduled_runs import SCHEDULED
+from muster.model import parse_instant
+from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED
 
 MOST_BASES = 4
 """The runs of a check that others may be like: the last so many that travelled whole. Some metrics are there only under
@@ -27,8 +27,6 @@ load, such as clocks."""
 
 MOST_BYTES = 12 << 10
 """Larger runs travel whole, so that a small message cannot stand for much. That of eight GPUs has 3 KiB."""
-
-_QUIET = (Verdict.PASS, Verdict.SKIPPED)
 
 _OWN = ("seq", "id", "started_at", "duration_s")
 
@@ -54,7 +52,7 @@ def read(body: str) -> Mapping[str, Any] | None:
         return None
     run = from_json(body)
     is_background = run["cause"] == SCHEDULED and run["group"] is None
-    may_be = is_background and run["verdict"] in _QUIET and "fingerprints" not in run["facts"]
+    may_be = is_background and run["verdict"] in QUIET_VERDICTS and "fingerprints" not in run["facts"]
     return run if may_be else None
 
 

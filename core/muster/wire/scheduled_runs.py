@@ -8,8 +8,13 @@ node can use the ids of another one, because the coordinator knows from which no
 import re
 from hashlib import blake2b
 
+from muster.model import Verdict
+
 SCHEDULED = "schedule"
 """The cause of a run that was due by schedule."""
+
+QUIET_VERDICTS = (Verdict.PASS, Verdict.SKIPPED)
+"""The verdicts of runs that may find nothing."""
 
 IS_SCHEDULED = re.compile(r"([0-9a-f]{16})\.(\d{1,16})")
 """The form of the id of a scheduled run: the key of its node and stream, and its number."""
