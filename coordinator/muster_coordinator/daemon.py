@@ -114,6 +114,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             deliver=pipeline.take,
             known=lambda: pipeline.fleet.names,
             is_known=pipeline.fleet.is_known,
+            has_inventory=pipeline.fleet.inventories.is_known,
         )
         retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)

@@ -84,12 +84,12 @@ class Fleet:
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
         self.load = CoordinatorLoad()
-        self._inventories = InventoryIntake(self._registry, self._quotas, self._orders)
+        self.inventories = InventoryIntake(self._registry, self._quotas, self._orders)
         self._liveness = Liveness(
             self._registry,
             self._sweeps,
             self._tests,
-            inventories=self._inventories,
+            inventories=self.inventories,
             quotas=self._quotas,
             has_left=self._has_left_in_service,
         )
@@ -288,12 +288,10 @@ class Fleet:
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
             case LoadSeen():
                 return self._take_load(event, now)
-            case events.LinkLost() | events.LinkCaughtUp():
+            case events.LinkLost() | events.LinkCaughtUp() | events.LinkRestored():
                 self._liveness.take_link(event, now)
-                return []
-            case events.LinkRestored():  # runs of all nodes may be missing
-                self._liveness.take_link(event, now)
-                return self._decide(quarantine.EvidenceOutdated(), now)
+                may_miss_runs = isinstance(event, events.LinkRestored)
+                return self._decide(quarantine.EvidenceOutdated(), now) if may_miss_runs else []
 
     def _take_load(self, event: LoadSeen, now: float) -> list[FleetCommand]:
         """Takes how much the coordinator can take of what the agents send."""

@@ -28,6 +28,7 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
         deliver=pipeline.take,
         known=tuple,
         is_known=lambda _node, _head: False,
+        has_inventory=lambda _node, _digest: False,
     )
     return Shell(
         pipeline,

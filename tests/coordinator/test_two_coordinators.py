@@ -50,6 +50,7 @@ class Coordinator:
             deliver=ignore,
             known=tuple,
             is_known=lambda _node, _head: False,
+            has_inventory=lambda _node, _digest: False,
         )
         self.task = asyncio.create_task(self.link.run())
 

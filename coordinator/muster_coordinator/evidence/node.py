@@ -35,7 +35,7 @@ class Node:
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
     before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
-    process, empty while it is not known.
+    process, empty while it is not known. `inventory_digest` is that of the message with its inventory.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
@@ -64,6 +64,7 @@ class Node:
     forgotten_at: float = 0.0
     is_heard: bool = True
     process: str = ""
+    inventory_digest: str = ""
     backlog_before: float | None = None
     _inventory_bytes: int | None = None
 
@@ -72,7 +73,7 @@ class Node:
         node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
-        node.clock = NodeClock(record.clock_ahead_s)
+        node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
         node.checks = {check.name: check for check in record.checks}
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         node.is_heard = False
@@ -226,6 +227,7 @@ class Node:
             last_seen=self.last_seen,
             service=self.service,
             inventory=self.inventory,
+            inventory_digest=self.inventory_digest,
             scheduler_labels=self.scheduler_labels,
             learned_leaf=self.learned_leaf,
             clock_ahead_s=self.clock.ahead_s,

@@ -16,7 +16,7 @@ from muster_coordinator.model.events import GroupReplySeen, InventorySeen, Prese
 
 
 def event_of(
-    topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False
+    topic: NodeTopic, node: str, payload: bytes, *, kept: bool = False, digest: str = ""
 ) -> PresenceSeen | InventorySeen | ReportSeen | GroupReplySeen:
     """The event for a message of a node. Raises RemoteError if the message is not valid.
 
@@ -26,7 +26,7 @@ def event_of(
     """
     match decode_from_node(topic, node, payload):
         case InventoryReport() as inventory:
-            return InventorySeen(inventory, kept=kept)
+            return InventorySeen(inventory, kept=kept, digest=digest)
         case Presence() as presence:
             return PresenceSeen(presence, kept=kept)
         case Report() as report:

@@ -7,7 +7,7 @@ of the cause.
 from collections import Counter
 
 from muster.model import Health, Json, Run, ServiceState
-from muster.wire.messages import InventoryReport, Report
+from muster.wire.messages import Report
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.evidence_records import DueRecords
 from muster_coordinator.evidence.health import HeldFindings, conviction, held_findings
@@ -19,7 +19,7 @@ from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.rebuilt_evidence import rebuild
 from muster_coordinator.evidence.shared_values import SharedValues
 from muster_coordinator.evidence.story import Story
-from muster_coordinator.model.events import Announce, FleetCommand, LabelsSeen, PresenceSeen, SaveNode
+from muster_coordinator.model.events import Announce, FleetCommand, InventorySeen, LabelsSeen, PresenceSeen, SaveNode
 from muster_coordinator.model.nodes import Misconduct, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.stored_fleet import StoredFleet
@@ -159,12 +159,13 @@ class NodeRegistry:
         """Whether a node was forgotten and not heard since."""
         return name in self._gone
 
-    def equip(self, message: InventoryReport, now: float) -> list[FleetCommand]:
+    def equip(self, seen: InventorySeen, now: float) -> list[FleetCommand]:
         """Notes the inventory, checks and plugins of a node."""
-        node, message = self.nodes[message.node], self._definitions.with_shared(message)
+        node, message = self.nodes[seen.message.node], self._definitions.with_shared(seen.message)
         before, plugins_before = node.checks, node.plugins
+        digest_before, node.inventory_digest = node.inventory_digest, seen.digest
         if not node.note_inventory(message):
-            return []
+            return [] if seen.digest == digest_before else [SaveNode(node.record())]
         self._announced.replace(before.values(), node.checks.values())
         self._types = None
         entries = self.story.not_loaded(node.name, plugins_before, node.plugins, message.id, now)

@@ -47,10 +47,14 @@ class PresenceSeen:
 
 @dataclass(frozen=True, slots=True)
 class InventorySeen:
-    """A node has sent its inventory. If the broker had `kept` the message, it was sent some time ago."""
+    """A node has sent its inventory. If the broker had `kept` the message, it was sent some time ago.
+
+    `digest` is that of the message's bytes, so that the same bytes are not decoded again; empty if they are not known.
+    """
 
     message: InventoryReport
     kept: bool = False
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

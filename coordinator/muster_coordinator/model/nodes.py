@@ -45,8 +45,9 @@ class NodeRecord(Data):
     """A node as it is stored. Its health is not stored: it follows from the evidence about it.
 
     `convictions` are the findings of sweeps; their `run` is the id of the sweep. `learned_leaf` is the leaf that sweeps
-    have shown. `scheduler_labels` are by actor. `clock_ahead_s` is set while the clock of the node is wrong. A
-    forgotten node is `gone` until it is heard again, and measurements from before `forgotten_at` do not count.
+    have shown. `inventory_digest` is that of the message with the inventory. `scheduler_labels` are by actor.
+    `clock_ahead_s` is set while the clock of the node is wrong. A forgotten node is `gone` until it is heard again, and
+    measurements from before `forgotten_at` do not count.
     """
 
     name: str
@@ -55,6 +56,7 @@ class NodeRecord(Data):
     last_seen: Instant
     service: ServiceState
     inventory: Inventory = Inventory()
+    inventory_digest: str = ""
     scheduler_labels: dict[str, dict[str, str]] = {}
     learned_leaf: str | None = None
     clock_ahead_s: float | None = None
@@ -84,7 +86,7 @@ def read_announced(text: str) -> Announced:
         return Announced()
 
 
-_FROM_NODE = {"inventory", *ANNOUNCED}
+_FROM_NODE = {"inventory", "inventory_digest", *ANNOUNCED}
 """The fields that the node itself has reported."""
 
 

@@ -40,6 +40,7 @@ from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.compression import Compression
 from muster_coordinator.runtime.inbox import Inbox
+from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
 from muster_coordinator.runtime.outgoing import (
@@ -86,9 +87,10 @@ class CoordinatorLink:
     """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
-    the names of the nodes, `is_known` whether all runs of a node's report were taken already. `received` counts
-    messages, `refused` counts dropped ones by kind, `meter` measures the load. `connected` says whether the link
-    receives the messages of all nodes that are not `muted`.
+    the names of the nodes, `is_known` whether all runs of a node's report were taken already, `has_inventory` whether
+    the inventory with this digest was taken last from a node. `received` counts messages, `refused` counts dropped ones
+    by kind, `meter` measures the load. `connected` says whether the link receives the messages of all nodes that are
+    not `muted`.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class CoordinatorLink:
         deliver: Callable[[Sequence[FleetEvent]], Awaitable[None]],
         known: Callable[[], Iterable[str]],
         is_known: Callable[[str, ReportHead], bool],
+        has_inventory: Callable[[str, str], bool],
     ) -> None:
         self.connected = False
         self._was_connected = False
@@ -119,6 +122,7 @@ class CoordinatorLink:
         self._deliver = deliver
         self._known = known
         self._is_known = is_known
+        self._has_inventory = has_inventory
         self._allowances = Allowances()
         self._compression = Compression(self._allowances)
         self._mutes = MuteList()
@@ -275,7 +279,11 @@ class CoordinatorLink:
         try:
             if topic is NodeTopic.REPORT and (head := report_head(message.payload)) and self._is_known(node, head):
                 return ReportRepeated(node, head.stream)
-            return event_of(topic, node, self._compression.read(node, topic, message.payload), kept=message.retain)
+            digest = inventory_digest(message.payload) if topic is NodeTopic.INVENTORY else ""
+            if digest and self._has_inventory(node, digest):
+                return None  # its agent has sent a heartbeat before it, so it need not count as a sign of life
+            payload = self._compression.read(node, topic, message.payload)
+            return event_of(topic, node, payload, kept=message.retain, digest=digest)
         except RemoteError:
             raise
         except Exception as error:  # a bug in muster; no node may end the coordinator with it

@@ -30,7 +30,10 @@ class NodeRows:
         """The record in a row. Raises Unreadable if the body is damaged."""
         known = self._read_announced(announced)
         record = read_row("nodes", name, body, read_node)
-        return record.model_copy(update={"checks": known.checks, "plugins": known.plugins})
+        # What could not be read must be taken again when the node announces it.
+        digest = record.inventory_digest if known.checks else ""
+        update = {"checks": known.checks, "plugins": known.plugins, "inventory_digest": digest}
+        return record.model_copy(update=update)
 
     def _read_announced(self, text: str | None) -> Announced:
         if text is None:

@@ -90,7 +90,7 @@ class Liveness:
     def take_inventory(self, event: InventorySeen, now: float) -> list[FleetCommand]:
         """Takes an inventory, which is no sign of life if the broker had retained it."""
         message = event.message
-        self._inventories.note(message)
+        self._inventories.note(event)
         if not event.kept:
             return self.hear(message.node, message.id, now)
         return self._inventories.take(message.node, now) if message.node in self._registry.nodes else []

@@ -36,6 +36,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.broker import embedded_broker
+from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.muting import FLOOD_MESSAGES
 from muster_coordinator.runtime.rate_limits import LIMITS
@@ -44,6 +45,9 @@ TOPICS = Topics("default")
 NODES = ("n1", "n2", "n3")
 KNOWN = ("n1", ReportHead("s", 9))
 """A report that was taken already."""
+
+TAKEN = encode(InventoryReport(sent_at=1000.0, node="n1", inventory=Inventory(), checks=()))
+"""An inventory that was taken already."""
 
 
 def client(url: str, **options) -> aiomqtt.Client:
@@ -87,6 +91,7 @@ async def running(deliver, url: str):
         deliver=deliver,
         known=lambda: NODES,
         is_known=lambda node, head: (node, head) == KNOWN,
+        has_inventory=lambda node, digest: (node, digest) == ("n1", inventory_digest(TAKEN)),
     )
     task = asyncio.create_task(link.run())
     try:
@@ -120,22 +125,20 @@ def report(node="n1", first=1, count=1) -> Report:
 
 async def test_every_kind_of_message_becomes_its_event(url):
     """Presence, inventory, report and group reply arrive as events with the message inside."""
-    at = 1000.0
+    heartbeat, runs = presence(), report()
+    inventory = InventoryReport(sent_at=1000.0, node="n1", inventory=Inventory(), checks=())
+    reply = Finished(sent_at=1000.0, node="n1", group="g", ranks=())
     messages = {
-        NodeTopic.PRESENCE: (presence(), PresenceSeen),
-        NodeTopic.INVENTORY: (InventoryReport(sent_at=at, node="n1", inventory=Inventory(), checks=()), InventorySeen),
-        NodeTopic.REPORT: (report(), ReportSeen),
-        NodeTopic.GROUP: (Finished(sent_at=at, node="n1", group="g", ranks=()), GroupReplySeen),
+        NodeTopic.PRESENCE: (heartbeat, PresenceSeen(heartbeat)),
+        NodeTopic.INVENTORY: (inventory, InventorySeen(inventory, digest=inventory_digest(encode(inventory)))),
+        NodeTopic.REPORT: (runs, ReportSeen(runs, len(encode(runs)))),
+        NodeTopic.GROUP: (reply, GroupReplySeen(reply)),
     }
     async with linked(url) as (link, events), client(url) as node:
         for topic, (message, _) in messages.items():
             await node.publish(TOPICS.node("n1", topic), encode(message), qos=1)
         await eventually(lambda: len(events) == len(messages))
-        expected = [
-            ReportSeen(message, len(encode(message))) if isinstance(message, Report) else kind(message)
-            for message, kind in messages.values()
-        ]
-        assert sorted(events, key=repr) == sorted(expected, key=repr)
+        assert sorted(events, key=repr) == sorted((event for _, event in messages.values()), key=repr)
         assert link.received == len(messages)
 
 
@@ -150,6 +153,17 @@ async def test_a_report_that_was_taken_already_is_not_decoded(url):
         await eventually(lambda: len(events) == 2)
         assert events == [ReportRepeated("n1", "s"), ReportSeen(new, len(encode(new)))]
         assert not link.refused
+
+
+async def test_an_inventory_that_was_taken_already_is_dropped(url):
+    """It is not decoded. The same bytes from another node are somebody else's inventory, which is refused."""
+    new = InventoryReport(sent_at=2000.0, node="n1", inventory=Inventory(), checks=())
+    async with linked(url) as (link, events), client(url) as node:
+        for name, payload in (("n1", TAKEN), ("n1", encode(new)), ("n2", TAKEN)):
+            await node.publish(TOPICS.node(name, NodeTopic.INVENTORY), payload, qos=1)
+        await eventually(lambda: len(events) == 2)
+        assert events[0] == InventorySeen(new, digest=inventory_digest(encode(new)))
+        assert (link.received, dict(link.refused)) == (3, {"wrong_node": 1})
 
 
 async def test_a_node_that_compresses_its_reports_gets_compressed_acknowledgements(mosquitto):
@@ -330,10 +344,10 @@ async def test_a_node_that_floods_is_muted_and_others_are_not(mosquitto):
 async def test_a_message_that_makes_decoding_fail_is_dropped(mosquitto, monkeypatch):
     """It is logged and reported with its node, and the messages of other nodes arrive."""
 
-    def fail(topic, node, payload, *, kept):
+    def fail(topic, node, payload, **others):
         if node == "n1":
             raise RecursionError("a bug")
-        return event_of(topic, node, payload, kept=kept)
+        return event_of(topic, node, payload, **others)
 
     monkeypatch.setattr("muster_coordinator.runtime.link.event_of", fail)
     async with linked(mosquitto.url) as (link, events), client(mosquitto.url) as node:
@@ -471,6 +485,7 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
         deliver=deliver,
         known=lambda: NODES,
         is_known=lambda node, head: (node, head) == KNOWN,
+        has_inventory=lambda node, digest: (node, digest) == ("n1", inventory_digest(TAKEN)),
     )
     task = asyncio.create_task(link.run())
     await eventually(lambda: link.connected)
