@@ -149,7 +149,7 @@ class Baseline:
         self._suspects.since = None
         for tracks in self._nodes.values():
             for track in tracks.values():
-                track.own = None
+                track.forget_own()
         self._count_again()
         self._settle(now)
         return Learned(self.release(), self.record(), tuple(map(self.levels, sorted(self._nodes))))
@@ -304,8 +304,9 @@ class Baseline:
             if too_bad(value, fleet, self.worse, floor):
                 others = f"that is normal for {len(self._typical)} devices"
                 found.append(self._finding("outlier", value, fleet, others, device=device))
-        if track.own is not None and too_bad(value, track.own, self.worse, max(OWN_FLOOR, noise)):
-            found.append(self._finding("drift", value, track.own, "that it began with", device=device))
+        own = track.own
+        if own is not None and too_bad(value, own, self.worse, max(OWN_FLOOR, noise)):
+            found.append(self._finding("drift", value, own, "that it began with", device=device))
         return found
 
     def _finding(self, what: str, value: float, level: Level, whose: str, *, device: DeviceIndex) -> Finding:
