@@ -1,7 +1,7 @@
 """A bare aiomqtt subscriber: counts messages and does nothing else.
 
-Arguments: host, port, topic, number of messages. It says `ready` when it has subscribed and, when it has got so many
-messages, the time by the monotonic clock.
+Arguments: host, port, topic, number of messages. It says `ready` when it has subscribed and, when it has got all of
+them, the time by the monotonic clock.
 """
 
 import asyncio

@@ -54,7 +54,7 @@ class Results:
                 self._load(json.loads(line))
 
     def measure(self, tasks: Iterable[Task], jobs: int) -> None:
-        """Adds the scores of those tasks that are lacking, in so many processes, in the order of the tasks."""
+        """Adds the scores that are missing, in the order of the tasks, computed by this number of processes."""
         lacking = [task for task in tasks if task.seed not in self.cells[task.cell]]
         with ProcessPoolExecutor(jobs) as processes:
             for task, one in zip(lacking, processes.map(measured, lacking), strict=True):

@@ -123,7 +123,7 @@ def resume(processes: list[psutil.Process]) -> None:
 
 
 def steps_per_s(step: Step, seconds: float) -> float:
-    """Of the steps that begin within so many seconds, at least one."""
+    """Of the steps that begin within this number of seconds, at least one."""
     done, start = 0, time.perf_counter()
     while True:
         step()

@@ -21,7 +21,7 @@ POLL_S = 0.002
 
 
 def node_names(count: int) -> list[str]:
-    """The names of so many nodes, in their order."""
+    """The names of this number of nodes, in their order."""
     return [f"node-{number:05}" for number in range(count)]
 
 

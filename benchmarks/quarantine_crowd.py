@@ -27,7 +27,7 @@ BEAT_S = 10.0
 """How often a real agent says that it is there."""
 
 SLICES = 100
-"""Into so many parts all beats are cut, one of which is sent after the other."""
+"""The number of parts into which all heartbeats are divided; they are sent one after the other."""
 
 CONNECT = b"\x10\x11\x00\x04MQTT\x04\x02\x00\x3c\x00\x05beats"
 

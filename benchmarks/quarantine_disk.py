@@ -4,7 +4,7 @@ The coordinator's own decisions and its real database (SQLite) run in this proce
 and the scheduler are simulated, there is no broker, and nothing is measured on real nodes. The fleet has been accepted
 by an actor that does as it is told.
 
-Disk: on each simulated day so many nodes in a hundred lose a GPU, are cordoned, repaired an hour later, tested and let
+Disk: on each simulated day a share of all nodes lose a GPU, are cordoned, repaired an hour later, tested and let
 in again, with the default settings for that. What grows is divided by the days and by each thousand nodes; on a quiet
 day nothing happens at all. Runs are not counted, which depend on the checks, nor the nodes themselves.
 
@@ -47,7 +47,7 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
 
 
 async def disk(store: Store, fleet: SimulatedFleet, options: argparse.Namespace, faults: int) -> list[Figure]:
-    """What so many faults a day leave on the disk."""
+    """What this number of faults a day leaves on the disk."""
     what = f"{100 * faults / options.nodes:g} % of the nodes break" if faults else "nothing happens"
     before = await sizes(store)
     for _ in range(options.days):

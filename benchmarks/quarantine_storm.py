@@ -89,7 +89,7 @@ async def sent(packets: list[bytes], broker: str, directory: Path) -> float:
 
 
 async def reached(count: int, database: Path, query: str, *parameters: str) -> None:
-    """Returns when a query that counts in the database says so much; Unavailable when it never does."""
+    """Returns when a query that counts rows of the database returns this number; Unavailable if it never does."""
     deadline = time.monotonic() + DONE_WITHIN_S
     while (found := await asyncio.to_thread(counted, database, query, *parameters)) != count:
         if time.monotonic() > deadline:

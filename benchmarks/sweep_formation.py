@@ -27,7 +27,7 @@ async def formation(options: argparse.Namespace, directory: Path) -> list[Figure
 
 
 async def formed(fleet: Fleet, strategy: str, groups: int, work_s: float) -> list[Figure]:
-    """The figures of at least so many groups, formed of the whole fleet by one sweep after the other."""
+    """The figures of at least this number of groups, which one sweep after the other forms of the whole fleet."""
     arrived_ms: list[float] = []
     released_ms: list[float] = []
     while len(arrived_ms) < groups:

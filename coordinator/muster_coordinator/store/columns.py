@@ -80,7 +80,7 @@ class ListedTexts:
 
 @dataclass(frozen=True, slots=True)
 class ScaledNumbers:
-    """Numbers as whole numbers, with so many decimals."""
+    """Numbers as whole numbers, with this number of decimals."""
 
     values: Sequence[int]
     decimals: int

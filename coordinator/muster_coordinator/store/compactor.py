@@ -185,7 +185,7 @@ def _nodes_with_quiet_runs(end: float) -> Select[tuple[str]]:
 
 
 class _OldRows(NamedTuple):
-    """The condition that exactly so many rows meet."""
+    """The condition that exactly `number` rows meet."""
 
     condition: ColumnElement[bool]
     number: int

@@ -68,7 +68,7 @@ def packed_runs(base: Mapping[str, Any], runs: Sequence[QuietNumbers]) -> tuple[
 
 
 def _columns(texts: Sequence[str], count: int) -> Sequence[Sequence[str]]:
-    """The columns of so many numbers in each text; of one number if all texts are the same."""
+    """The columns of texts that have `count` numbers each; columns of one number if all texts are the same."""
     if texts.count(texts[0]) == len(texts):
         return [(number,) for number in split(texts[0])]
     numbers = split(",".join(texts))
@@ -180,7 +180,7 @@ def _figures_of(columns: Sequence[Column], slots: Iterable[slice]) -> list[Metri
 
 @lru_cache(maxsize=4096)
 def _same_figures(text: str, count: int) -> MetricFigures | None:
-    """The figures of so many equal numbers: three of four columns of a healthy node never change."""
+    """The figures of `count` equal numbers: three of four columns of a healthy node never change."""
     return None if text == NULL else figures_of([float(text)] * count)
 
 

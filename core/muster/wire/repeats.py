@@ -22,7 +22,7 @@ from muster.model import parse_instant
 from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED
 
 MOST_BASES = 4
-"""The runs of a check that others may be like: the last so many that travelled whole. Some metrics are there only under
+"""How many runs of a check others may be like: the last ones that travelled whole. Some metrics are there only under
 load, such as clocks."""
 
 MOST_BYTES = 12 << 10
