@@ -55,18 +55,20 @@ class Backlogs:
         self.catching_up: set[str] = set()
         self._backlogs: dict[str, _Backlog] = {}  # also of nodes that took too long
         self._reached_at: float | None = None  # when the first node was heard
+        self._look_at = math.inf  # no wait is over before this time
         self._now = 0.0
 
     def begin(self, nodes: Iterable[str]) -> None:
         """All these nodes begin to catch up, and none was heard yet: after a start, or after the broker was away."""
-        self._reached_at = None
+        self._reached_at, self._look_at = None, math.inf
         self._backlogs = {node: _Backlog() for node in nodes}
         self.catching_up = set(self._backlogs)
         self.version += 1
 
     def note_heard(self, node: str, now: float) -> None:
         """Notes that a node was heard, for the first time since the start or again."""
-        self._reached_at = now if self._reached_at is None else self._reached_at
+        if self._reached_at is None:
+            self._reached_at, self._look_at = now, min(self._look_at, now + CATCH_UP_S)
         backlog = self._backlogs.get(node)
         if backlog is not None and backlog.heard_at is None:
             self._await(node, now)
@@ -92,10 +94,15 @@ class Backlogs:
         """Stops waiting for nodes that did not deliver in time."""
         self._move_back(self._now - now)
         self._now = now
-        self._drop({node for node in self.catching_up if self._is_over(self._backlogs[node], now)})
+        if now < self._look_at:
+            return
+        ends = {node: self._end_of(self._backlogs[node]) for node in self.catching_up}
+        self._drop({node for node, end in ends.items() if end <= now})
+        self._look_at = min((end for end in ends.values() if end > now), default=math.inf)
 
     def _await(self, node: str, now: float) -> None:
         self._backlogs[node] = _Backlog(heard_at=now, advanced_at=now)
+        self._look_at = min(self._look_at, now + CATCH_UP_S)
         self.catching_up.add(node)
         self.version += 1
 
@@ -104,15 +111,17 @@ class Backlogs:
             self.catching_up -= nodes
             self.version += 1
 
-    def _is_over(self, backlog: _Backlog, now: float) -> bool:
+    def _end_of(self, backlog: _Backlog) -> float:
+        """When the wait for a node is over, unless it delivers more before."""
         if backlog.heard_at is None:
-            return self._reached_at is not None and now - self._reached_at >= CATCH_UP_S
-        return now - backlog.advanced_at >= CATCH_UP_S or now - backlog.heard_at >= LONGEST_CATCH_UP_S
+            return math.inf if self._reached_at is None else self._reached_at + CATCH_UP_S
+        return min(backlog.advanced_at + CATCH_UP_S, backlog.heard_at + LONGEST_CATCH_UP_S)
 
     def _move_back(self, by_s: float) -> None:
         """Moves all times with a clock that was set back."""
         if by_s <= 0:
             return
+        self._look_at -= by_s
         if self._reached_at is not None:
             self._reached_at -= by_s
         for backlog in self._backlogs.values():

@@ -27,10 +27,11 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.quarantine_events import EraseNode
-from muster_coordinator.store.node_rows import node_row
+from muster_coordinator.store.node_rows import WrittenNodes
 from muster_coordinator.store.quiet_rows import BaseRows, quiet_row
 from muster_coordinator.store.stored_sweeps import group_row, sweep_row
 from muster_coordinator.store.tables import (
+    ANNOUNCEMENTS,
     BASELINES,
     EVIDENCE,
     FINGERPRINTS,
@@ -76,9 +77,11 @@ def command_rows(commands: Iterable[FleetCommand]) -> dict[Table, Rows]:
                 normal.take(command)
             case AppendStory(entry):
                 story.append({"node": entry.node, "at": entry.at, "body": entry.model_dump_json()})
+    written = WrittenNodes(nodes.records.values())
     return {
         STREAMS: list(streams.values()),
-        NODES: [node_row(node) for node in nodes.records.values()],
+        ANNOUNCEMENTS: [*written.announcements.values()],
+        NODES: written.nodes,
         EVIDENCE: [{"node": name, "body": known.model_dump_json()} for name, known in nodes.evidence.items()],
         SWEEPS: [sweep_row(sweep) for sweep in sweeps.values()],
         GROUPS: [group_row(saved) for saved in groups.values()],

@@ -26,6 +26,7 @@ from muster_coordinator.store.rows import RecordT, Unread, read_row
 from muster_coordinator.store.stored_cases import read_fleet_state, read_latest_transitions, read_records
 from muster_coordinator.store.stored_sweeps import read_unfinished_sweeps
 from muster_coordinator.store.tables import (
+    ANNOUNCEMENTS,
     BASELINES,
     EVIDENCE,
     FINGERPRINTS,
@@ -93,7 +94,8 @@ async def _rows(connection: AsyncConnection, query: Select[Any]) -> AsyncIterato
 
 
 async def _nodes(connection: AsyncConnection) -> tuple[NodeRecord, ...]:
-    rows = NodeRows()
+    announcements = {key: body async for key, body in _rows(connection, select(ANNOUNCEMENTS))}
+    rows = NodeRows(announcements)
     query = select(NODES.c.name, NODES.c.body, NODES.c.announced).order_by(NODES.c.name)
     return tuple([rows.read(*row) async for row in _rows(connection, query)])
 

@@ -31,6 +31,7 @@ from muster_coordinator.store.stored_cases import old_transitions
 from muster_coordinator.store.summaries import HOUR_S, Summary, hour_of, summarised
 from muster_coordinator.store.tables import (
     ACTIONS,
+    ANNOUNCEMENTS,
     EVIDENCE,
     GROUPS,
     LEVELS,
@@ -166,6 +167,8 @@ class Retention:
             await connection.execute(delete(STREAMS).where(~exists().where(*of_stream)))
             for table in (LEVELS, RESULTS, EVIDENCE, RUN_BASES):
                 await connection.execute(delete(table).where(table.c.node.not_in(known)))
+            announced = select(NODES.c.announced).where(NODES.c.announced.is_not(None))
+            await connection.execute(delete(ANNOUNCEMENTS).where(ANNOUNCEMENTS.c.id.not_in(announced)))
 
     async def _remove(self, table: Table, *wanted: ColumnElement[bool]) -> int:
         """Deletes these rows, a batch at a time. Returns their number."""

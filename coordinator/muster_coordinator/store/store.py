@@ -36,6 +36,7 @@ from muster_coordinator.store.stored_sweeps import (
 )
 from muster_coordinator.store.tables import (
     ACTIONS,
+    ANNOUNCEMENTS,
     BASELINES,
     CASES,
     EVIDENCE,
@@ -57,6 +58,7 @@ from muster_coordinator.store.tables import (
 
 _UPSERTED = (
     STREAMS,
+    ANNOUNCEMENTS,
     NODES,
     EVIDENCE,
     SWEEPS,

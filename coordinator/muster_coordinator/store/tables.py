@@ -25,7 +25,12 @@ NODES = Table(
     Column("body", Text, nullable=False),
     Column("announced", Text),
 )
-"""`announced` are the checks and plugins: nine tenths of a record, and the same text for most nodes."""
+"""`announced` is the id of the node's announcement."""
+
+ANNOUNCEMENTS = Table(
+    "announcements", METADATA, Column("id", Text, primary_key=True), Column("body", Text, nullable=False)
+)
+"""The checks and plugins that nodes announce: 20 KiB, which most nodes of a fleet share. The id is a digest of them."""
 
 EVIDENCE = Table("evidence", METADATA, Column("node", Text, primary_key=True), Column("body", Text, nullable=False))
 

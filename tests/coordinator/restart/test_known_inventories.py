@@ -6,7 +6,7 @@ from sqlalchemy import update
 from tests.coordinator.restart.lives import inventory, presence
 
 from muster_coordinator.model.events import SaveNode
-from muster_coordinator.store.tables import NODES
+from muster_coordinator.store.tables import ANNOUNCEMENTS
 
 
 def taken(digest):
@@ -37,6 +37,6 @@ async def test_checks_that_can_no_longer_be_read_are_taken_again(lives):
     await lives.begin()
     await lives.feed(presence("n1"), taken("one"))
     async with lives.store.database.writing() as connection:
-        await connection.execute(update(NODES).values(announced="{}broken"))
+        await connection.execute(update(ANNOUNCEMENTS).values(body="{}broken"))
     await lives.begin()
     assert not lives.fleet.inventories.is_known("n1", "one")

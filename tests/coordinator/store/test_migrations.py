@@ -23,9 +23,10 @@ from muster_coordinator.model.sweep_records import GroupRecord, GroupState, Roun
 from muster_coordinator.store.database import open_database
 from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.migrations import NEWEST
+from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.store.summaries import MetricFigures, Summary
-from muster_coordinator.store.tables import METADATA, SERIES, STORY
+from muster_coordinator.store.tables import ANNOUNCEMENTS, METADATA, SERIES, STORY
 
 START = 1_800_000_000.0
 RUN = Run(id="r1", node="n1", check="gemm", verdict=Verdict.PASS, started_at=START, duration_s=1.5, seq=1)
@@ -69,7 +70,7 @@ async def test_a_database_with_the_newest_schema_is_not_given_to_alembic(setting
     await (await open_database(settings)).close()
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005", "0006", "0007"])
+@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"])
 async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revision):
     """Its nodes and runs are what the coordinator starts from."""
     store = await Store.open(settings)
@@ -130,7 +131,7 @@ async def test_a_newer_schema_is_refused(settings):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0008"):
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0009"):
         await Store.open(settings)
 
 
@@ -155,6 +156,32 @@ async def test_what_nodes_announce_and_their_own_levels_stay(settings):
     await again.close()
     assert saved.nodes == (node, NODE.model_copy(update={"name": "n2"}))
     assert [*saved.levels["b1"]] == [LevelsRecord(baseline="b1", node="n1", levels={"0": ("GPU-1", 700.0, 2.5, ())})]
+
+
+@pytest.mark.parametrize("revision", ["0007", "0008"])
+async def test_nodes_that_announce_the_same_share_one_row(settings, revision):
+    """Also those of an earlier release. What no node announces any more is deleted."""
+    nodes = [make_node(f"n{number}", START) for number in range(3)]
+    other = nodes[2].model_copy(update={"checks": ()})
+    store = await Store.open(settings)
+    await store.write([*map(SaveNode, nodes[:2]), SaveNode(other)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, revision)
+    await store.close()
+
+    again = await Store.open(settings)
+    assert (await again.saved()).nodes == (*nodes[:2], other)
+    assert await counted(again, ANNOUNCEMENTS) == 2
+    await again.write([*map(SaveNode, nodes)])
+    await Retention(again.database, settings.store, lambda: START, lambda _event: None).thin()
+    assert (await again.saved()).nodes == tuple(nodes)
+    assert await counted(again, ANNOUNCEMENTS) == 1
+    await again.close()
+
+
+async def counted(store, table):
+    async with store.database.reading() as connection:
+        return await connection.scalar(select(func.count()).select_from(table))
 
 
 async def test_hourly_summaries_of_before_are_in_the_history(settings):
