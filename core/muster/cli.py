@@ -1,10 +1,17 @@
-"""The command `muster`. Its sub-commands come from entry points and are imported when they are used."""
+"""The command `muster`. Its sub-commands come from entry points and are imported when they are used.
+
+`muster --help` shows a line of each sub-command, so it imports all their modules, but it builds none of their options:
+that takes longer. A module of commands imports at its top only what its options need, and all else inside functions:
+so the help, and every other command, start without the models and the libraries that one command needs.
+"""
 
 import functools
+import inspect
 import os
 import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points
+from types import FunctionType
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +38,16 @@ def _commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
+class _Overview(TyperGroup):
+    """What the help of `muster` shows: the commands with their help, but without their options."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(_commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _summary(_commands()[cmd_name])
+
+
 class LazyGroup(TyperGroup):
     """A group whose members are entry points: an app with sub-commands of its own, or a function."""
 
@@ -41,6 +58,10 @@ class LazyGroup(TyperGroup):
         point = _commands().get(cmd_name)
         return None if point is None else _command(point)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        overview = _Overview(name=self.name, params=self.params, help=self.help, rich_markup_mode=self.rich_markup_mode)
+        overview.format_help(ctx, formatter)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in _commands():
             raise MusterError(unknown("command", args[0], _commands()))
@@ -48,11 +69,10 @@ class LazyGroup(TyperGroup):
 
 
 def _command(point: EntryPoint) -> Any:
-    try:
-        with quick_import():
-            loaded = point.load()
-    except Exception as error:
-        return _stand_in(point.name, f"{type(error).__name__}: {error}")
+    """The command with all its options, or what replaces it if it cannot be imported."""
+    loaded = _loaded(point)
+    if isinstance(loaded, TyperCommand):
+        return loaded
     if isinstance(loaded, typer.Typer):
         command: Any = get_group(loaded)
     else:
@@ -61,6 +81,25 @@ def _command(point: EntryPoint) -> Any:
         command = get_command(single)
     command.name = point.name
     return command
+
+
+def _summary(point: EntryPoint) -> Any:
+    """The command's name and help; the whole command if its help is not written where it is defined."""
+    match _loaded(point):
+        case typer.Typer(info=info) if isinstance(info.help, str):
+            return TyperCommand(point.name, help=info.help)
+        case FunctionType() as function:
+            return TyperCommand(point.name, help=inspect.getdoc(function))
+    return _command(point)
+
+
+def _loaded(point: EntryPoint) -> Any:
+    """The object of the entry point: an app or a function; a stand-in if it cannot be imported."""
+    try:
+        with quick_import():
+            return point.load()
+    except Exception as error:
+        return _stand_in(point.name, f"{type(error).__name__}: {error}")
 
 
 def _stand_in(name: str, reason: str) -> TyperCommand:

@@ -7,10 +7,11 @@ operator must fix.
 """
 
 import asyncio
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any
 
 import pluggy
@@ -199,13 +200,14 @@ def _refuse_unclaimed_sections(plugins: Plugins) -> None:
 
 
 def _info(point: EntryPoint) -> PluginInfo:
-    distribution = point.dist
-    return PluginInfo(
-        name=point.name,
-        distribution=distribution.name if distribution else None,
-        version=distribution.version if distribution else None,
-        status="loaded",
-    )
+    name, version = (None, None) if point.dist is None else _origin(point.dist)
+    return PluginInfo(name=point.name, distribution=name, version=version, status="loaded")
+
+
+@functools.cache
+def _origin(distribution: Distribution) -> tuple[str, str]:
+    """Name and version. Each access to one of them parses all metadata again, README included."""
+    return distribution.name, distribution.version
 
 
 def _refuse_wrong_kind(hook: str, implementation: pluggy.HookImpl) -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint, version
 from typing import Any
 
 import pytest
+import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -70,6 +71,44 @@ def test_the_list_of_nodes_imports_no_model(place, tmp_path):
     assert not modules & {"muster.model", "muster.config", "muster.check"}
     assert not {name for name in modules if name.startswith(("muster_coordinator.model", "muster_coordinator.fleet"))}
     assert not {name.partition(".")[0] for name in modules} & (HEAVY | {"muster_agent", "muster_plugins"})
+
+
+MODELS = {"muster.model", "muster.config", "muster.check", "muster.plugins"}
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in sorted(cli._commands()))])
+def test_help_imports_no_model(arguments):
+    """Whatever a command needs to run is imported when it runs: importing it takes longer than the help."""
+    modules = modules_of(*arguments)
+    assert not modules & MODELS
+    assert not {name for name in modules if name.startswith("muster_coordinator.model.") and "sweep_id" not in name}
+    assert not {name.partition(".")[0] for name in modules} & (HEAVY | {"asyncio", "pluggy", "structlog"})
+
+
+@pytest.mark.usefixtures("live")
+def test_the_list_of_sweeps_imports_no_model():
+    """As the list of nodes."""
+    modules = modules_of("sweep", "list", "--url", "http://127.0.0.1:1")
+    assert "muster_coordinator.views.sweeps.sweep_list" in modules
+    assert not modules & MODELS
+    assert "muster_coordinator.model.sweep_records" not in modules
+
+
+@pytest.mark.usefixtures("live")
+def test_the_settings_are_shown_without_plugins():
+    """Only the tables of plugins need them, to find their secrets."""
+    modules = modules_of("config", "show")
+    assert "muster.config" in modules
+    assert not modules & {"muster.plugins", "muster.check", "structlog", "asyncio"}
+
+
+@pytest.mark.usefixtures("live")
+def test_the_list_of_checks_imports_nothing_that_runs_them():
+    """Neither the launcher nor the reports of suites."""
+    modules = modules_of("check", "list")
+    assert "muster.plugins" in modules
+    assert not {name for name in modules if name.startswith(("muster_agent.acceptance", "muster_agent.runs"))}
 
 
 def test_version(muster):
@@ -207,6 +246,24 @@ def test_every_argument_is_named_and_explained():
             named.setdefault(argument.name, set()).add(argument.metavar)
     assert named["node"] == {"NODE"}
     assert all(len(metavars) == 1 for metavars in named.values())
+
+
+def test_the_overview_says_what_each_command_says_of_itself():
+    """It is made without the commands' options, and yet names the same help; also that of a plugin's command."""
+    for name, point in cli._commands().items():
+        assert cli._summary(point).help.splitlines()[0] == cli._command(point).help.splitlines()[0], name
+
+
+def test_a_command_that_does_not_carry_its_help_is_built_for_the_overview(monkeypatch):
+    """Such as an app whose help stands at its callback."""
+    plugins_app = typer.Typer()
+    plugins_app.callback()(_callback_with_help)
+    monkeypatch.setattr(cli, "_loaded", lambda _: plugins_app)
+    assert cli._summary(EntryPoint("theirs", "theirs:app", cli.GROUP)).help == "Help at the callback."
+
+
+def _callback_with_help() -> None:
+    """Help at the callback."""
 
 
 def test_a_command_that_cannot_be_imported_refuses_alone():

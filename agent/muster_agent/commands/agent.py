@@ -1,19 +1,26 @@
-"""`muster agent`: the daemon on a node."""
+"""`muster agent`: the daemon on a node. Its help needs none of the imports inside the function."""
 
-from muster import logs
+from typing import TYPE_CHECKING
+
 from muster.commands.options import load_settings, options_of
-from muster.config import Config, Settings
 from muster.extras import require_extras
-from muster.plugins import collect_checks, load
 from muster.quick_import import quick_import
-from muster_agent.runs.launcher import launch
-from muster_agent.runs.plan_settings import make_plan
+
+if TYPE_CHECKING:
+    from muster.config import Settings
 
 
 @options_of(load_settings)
-def agent(settings: Settings) -> None:
+def agent(settings: "Settings") -> None:
     """Run the agent of this node until stopped."""
     require_extras("agent", "agent")
+    with quick_import():
+        from muster import logs  # noqa: PLC0415 (see above)
+        from muster.config import Config  # noqa: PLC0415 (see above)
+        from muster.plugins import collect_checks, load  # noqa: PLC0415 (see above)
+        from muster_agent.runs.launcher import launch  # noqa: PLC0415 (see above)
+        from muster_agent.runs.plan_settings import make_plan  # noqa: PLC0415 (see above)
+
     logs.configure(settings.log, component="agent", node=settings.node)
     plugins = load(Config(settings))
     checks = collect_checks(plugins)

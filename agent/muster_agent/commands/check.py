@@ -1,51 +1,34 @@
-"""`muster check`: runs the checks of this node now, without broker or coordinator."""
+"""`muster check`: runs the checks of this node now, without broker or coordinator.
 
-import asyncio
-import os
-import signal
-import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+The help needs none of the imports inside the functions, and only `run` imports what runs checks.
+"""
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muster import logs, plugins, references
-from muster.check import AnyCheck, describe, judged_metrics
 from muster.commands.options import CheckArgument, JsonOption, load_settings, options_of
-from muster.commands.verdict_exit import FailOn, FailOnOption, exit_code
-from muster.config import Config, Settings
+from muster.commands.verdict_exit import FailOn, FailOnOption
 from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
-from muster.model import Verdict
-from muster.params import parse_params
-from muster.plugins import Plugins
-from muster.reference_file import read_references
-from muster.references import Reference
 from muster.table import table
 from muster.terminal import say, say_items, say_json
-from muster_agent.acceptance import files
-from muster_agent.acceptance.job import AcceptanceJob, detect
-from muster_agent.acceptance.local_runner import LocalRunner, local_runner
-from muster_agent.acceptance.procedure import accept
-from muster_agent.acceptance.report import AcceptanceReport
-from muster_agent.acceptance.selection import find
-from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
-from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
-from muster_agent.runs.launcher import launch
-from muster_agent.runs.plan_settings import make_plan
+
+if TYPE_CHECKING:
+    from muster.check import AnyCheck
+    from muster.config import Settings
+    from muster.plugins import Plugins
 
 app = typer.Typer(help="Checks of this machine; need no broker or coordinator.", no_args_is_help=True)
-
-_TERMINATED = 128 + signal.SIGTERM
 
 
 @app.command("list")
 @options_of(load_settings)
-def list_(settings: Settings, as_json: JsonOption = False) -> None:
+def list_(settings: "Settings", as_json: JsonOption = False) -> None:
     """List every check of the installed plugins."""
+    from muster.check import describe  # noqa: PLC0415 (see above)
+
     _, checks = _load(settings)
     infos = [describe(checks[name]) for name in sorted(checks)]
     if as_json:
@@ -57,8 +40,11 @@ def list_(settings: Settings, as_json: JsonOption = False) -> None:
 
 @app.command()
 @options_of(load_settings)
-def show(settings: Settings, name: CheckArgument, as_json: JsonOption = False) -> None:
+def show(settings: "Settings", name: CheckArgument, as_json: JsonOption = False) -> None:
     """Show one check: its needs, findings, judged metrics and parameters."""
+    from muster.check import describe  # noqa: PLC0415 (see above)
+    from muster_agent.acceptance.selection import find  # noqa: PLC0415 (see above)
+
     found, checks = _load(settings)
     check = find(checks, name, found.failed)
     info = describe(check)
@@ -78,11 +64,13 @@ def show(settings: Settings, name: CheckArgument, as_json: JsonOption = False) -
 
 @app.command()
 @options_of(load_settings)
-def clear(settings: Settings, name: CheckArgument) -> None:
+def clear(settings: "Settings", name: CheckArgument) -> None:
     """Forget the past events that a check reports, after a repair.
 
     Run it as the agent's user, with the agent's settings: the events are in the agent's data_dir.
     """
+    from muster_agent.acceptance.selection import find  # noqa: PLC0415 (see above)
+
     found, checks = _load(settings)
     check = find(checks, name, found.failed)
     if check.clear is None:
@@ -104,7 +92,7 @@ def clear(settings: Settings, name: CheckArgument) -> None:
 @app.command()
 @options_of(load_settings)
 def run(
-    settings: Settings,
+    settings: "Settings",
     names: Annotated[list[str] | None, typer.Argument(metavar="CHECK", help="Checks to run, in this order.")] = None,
     *,
     every: Annotated[bool, typer.Option("--all", help="Run every check.")] = False,
@@ -132,89 +120,25 @@ def run(
     With --fail-on fail, WARN gives 0 as well, because torchrun takes 1 for a crash.
     """
     require_extras("check run", "agent")
+    from muster.params import parse_params  # noqa: PLC0415 (see above)
+    from muster_agent.acceptance.suites import AcceptanceRequest  # noqa: PLC0415 (see above)
+    from muster_agent.commands.check_run import RunOptions, run_checks  # noqa: PLC0415 (see above)
+
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
-    found, checks, rows = _load_to_run(settings)
     params = parse_params(param or ())
     asked = AcceptanceRequest(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=params)
-    plan = plan_of(asked, settings, checks, found.failed)
-    job = detect(os.environ) if suite is not None and not alone else None
-    if report_dir is not None and (job is None or job.leads):
-        files.make_ready(report_dir, report_name)
-    printer = TerminalPrinter(verbose=verbose) if suite is not None and not as_json else ProgressPrinter()
-    delivery = _Delivery(suite is not None, as_json, report_dir, report_name)
-    with launch(found, checks) as launcher:
-        opening = local_runner(launcher, settings, rows, printer.progress)
-        verdict = _until_signalled(_accept(opening, plan, job, printer, join_within_s, deliver=delivery.deliver))
-    # The verdict matters more than a report that could not be written.
-    raise typer.Exit(exit_code(verdict, fail_on) or delivery.exit_code)
+    options = RunOptions(report_dir, report_name, verbose, alone, join_within_s, fail_on, as_json)
+    raise typer.Exit(run_checks(asked, options, settings, *_load(settings)))
 
 
-def _load(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck]]:
+def _load(settings: "Settings") -> "tuple[Plugins, dict[str, AnyCheck]]":
+    from muster import logs, plugins  # noqa: PLC0415 (see above)
+    from muster.config import Config  # noqa: PLC0415 (see above)
+
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     return found, plugins.collect_checks(found)
-
-
-def _load_to_run(settings: Settings) -> tuple[Plugins, dict[str, AnyCheck], tuple[Reference, ...]]:
-    """Plugins, checks and references. Raises SettingsError if the settings of a check or a reference do not fit."""
-    found, checks = _load(settings)
-    make_plan(checks, settings.checks, complete=not found.failed)
-    judged = None if found.failed else judged_metrics(checks)
-    return found, checks, (*references.shipped(), *read_references(settings.references_file, judged))
-
-
-def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
-    try:
-        return asyncio.run(work)
-    except asyncio.CancelledError:
-        raise typer.Exit(_TERMINATED) from None
-
-
-async def _accept(
-    opening: AbstractAsyncContextManager[LocalRunner],
-    plan: SuitePlan,
-    job: AcceptanceJob | None,
-    printer: ProgressPrinter,
-    join_within_s: float,
-    *,
-    deliver: Callable[[AcceptanceReport], None],
-) -> Verdict:
-    if task := asyncio.current_task():
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with opening as machine:
-        return await accept(plan, machine, job, printer, join_within_s, deliver=deliver)
-
-
-@dataclass
-class _Delivery:
-    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that succeeded."""
-
-    sections: bool
-    as_json: bool
-    directory: Path | None
-    name: str
-    exit_code: int = 0
-
-    def deliver(self, report: AcceptanceReport) -> None:
-        _print_report(report, sections=self.sections, as_json=self.as_json)
-        if self.directory is None:
-            return
-        try:
-            for path in files.write(report, self.directory, self.name):
-                say(f"written: {path}", file=sys.stderr)
-        except Unavailable as error:  # the disk may have filled up since the start
-            say(f"muster: {error}", file=sys.stderr)
-            self.exit_code = error.exit_code
-
-
-def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
-    """A suite prints its own report; named checks print their runs."""
-    runs = [run for step in report.steps for run in step.runs]
-    if sections:
-        say_json(report) if as_json else print_result(report)
-    else:
-        say_items(runs) if as_json else print_runs(runs)
 
 
 def _seconds(value: float | None) -> str:

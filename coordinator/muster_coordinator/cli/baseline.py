@@ -1,14 +1,15 @@
-"""`muster baseline`: the values that nodes are compared with."""
+"""`muster baseline`: the values that nodes are compared with.
 
-from typing import Annotated
+The models are imported where they are used: `muster --help` shows this command without them.
+"""
+
+from typing import Annotated, Any
 
 import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
 from muster_coordinator.cli.connection import connect
-from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.views.text import baseline_table
 from muster_coordinator.web.client import Client
 
 app = typer.Typer(help="Baselines: what is normal in the fleet; needs the coordinator.", no_args_is_help=True)
@@ -25,7 +26,7 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(baseline_table(client.read_items(BaselineView.model_validate, answer)))
+    say(_table(client, answer))
 
 
 @app.command()
@@ -39,4 +40,11 @@ def reset(
 ) -> None:
     """Accept the present measurements as normal, for example after a software update."""
     answer = client.delete("baselines", baseline)
-    say_json(answer) if as_json else say(baseline_table([client.read(BaselineView.model_validate, answer)]))
+    say_json(answer) if as_json else say(_table(client, {"items": [answer]}))
+
+
+def _table(client: Client, page: Any) -> str:
+    from muster_coordinator.model.baselines import BaselineView  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.text import baseline_table  # noqa: PLC0415 (see above)
+
+    return baseline_table(client.read_items(BaselineView.model_validate, page))

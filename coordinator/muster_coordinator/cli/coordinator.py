@@ -1,20 +1,25 @@
-"""`muster coordinator`."""
+"""`muster coordinator`. Its help needs none of the imports inside the function."""
 
-import asyncio
+from typing import TYPE_CHECKING
 
-from muster import logs, plugins
 from muster.commands.options import load_settings, options_of
-from muster.config import Config, Settings
 from muster.extras import require_extras
 from muster.quick_import import quick_import
 
+if TYPE_CHECKING:
+    from muster.config import Settings
+
 
 @options_of(load_settings)
-def coordinator(settings: Settings) -> None:
+def coordinator(settings: "Settings") -> None:
     """Run the coordinator until stopped."""
     require_extras("coordinator", "coordinator")
     with quick_import():
-        from muster_coordinator import daemon  # noqa: PLC0415 (`muster --help` lists this command without its database)
+        import asyncio  # noqa: PLC0415 (see above)
+
+        from muster import logs, plugins  # noqa: PLC0415 (see above)
+        from muster.config import Config  # noqa: PLC0415 (see above)
+        from muster_coordinator import daemon  # noqa: PLC0415 (see above)
 
     logs.configure(settings.log, component="coordinator")
     asyncio.run(daemon.run(settings, plugins.load(Config(settings))))

@@ -1,24 +1,25 @@
-"""`muster demo`: a fleet on this host with injected faults, which muster must find."""
+"""`muster demo`: a fleet on this host with injected faults, which muster must find.
 
-import asyncio
+Its help needs none of the imports inside the functions.
+"""
+
 import shutil
 import signal
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic_core import to_json
 
 from muster.commands.options import ConfigOption
-from muster.config import validated_settings
 from muster.errors import Refused
 from muster.extras import require_extras
 from muster.settings_table import read_table
 from muster.terminal import say
-from muster_coordinator.local.demo import Demo
-from muster_coordinator.local.demo_plan import plan, require_usable
+
+if TYPE_CHECKING:
+    from muster_coordinator.local.demo import Demo
 
 WRONG = 2
 """Exit code if muster named other nodes than the faulty ones: the exit code of a check that fails."""
@@ -39,6 +40,12 @@ def demo(
     Broker, coordinator and agents are real processes; only the devices and their faults are simulated.
     """
     require_extras("demo", "agent", "coordinator", "torch")
+    import asyncio  # noqa: PLC0415 (see above)
+
+    from muster.config import validated_settings  # noqa: PLC0415 (see above)
+    from muster_coordinator.local.demo import Demo  # noqa: PLC0415 (see above)
+    from muster_coordinator.local.demo_plan import plan, require_usable  # noqa: PLC0415 (see above)
+
     fleet = plan(nodes, with_faults=not no_faults)
     table = read_table(config_file, {})
     settings = validated_settings(table)  # errors in the file are reported here and not in the log of a part
@@ -65,7 +72,11 @@ def _require_writable(file: Path) -> None:
         raise Refused(f"--json: cannot write {file}: {error.strerror}") from None
 
 
-async def _run(running: Demo, keep: bool, json_file: Path | None) -> bool:
+async def _run(running: "Demo", keep: bool, json_file: Path | None) -> bool:
+    import asyncio  # noqa: PLC0415 (see above)
+
+    from pydantic_core import to_json  # noqa: PLC0415 (see above)
+
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
@@ -79,7 +90,9 @@ async def _run(running: Demo, keep: bool, json_file: Path | None) -> bool:
     return outcome.ok
 
 
-async def _stay(running: Demo) -> None:
+async def _stay(running: "Demo") -> None:
+    import asyncio  # noqa: PLC0415 (see above)
+
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,7 @@
-"""`muster quarantine`: nodes out of service, and decisions of people about them."""
+"""`muster quarantine`: nodes out of service, and decisions of people about them.
+
+The models are imported where they are used: `muster --help` shows this command without them.
+"""
 
 from typing import Annotated, Any
 
@@ -10,9 +13,6 @@ from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.cli.quarantine_replay import replay
-from muster_coordinator.model.quarantine_events import DECIDED
-from muster_coordinator.model.quarantine_views import BudgetView, CaseView
-from muster_coordinator.views.quarantine_text import alarm_table, budget_text, case_table, decision_table
 from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
@@ -36,6 +36,9 @@ def list_(
     if as_json:
         say_json(answer)
         return
+    from muster_coordinator.model.quarantine_views import BudgetView, CaseView  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.quarantine_text import alarm_table, case_table  # noqa: PLC0415 (see above)
+
     say(case_table(client.read_items(CaseView.model_validate, answer)))
     alarms = client.read(BudgetView.model_validate, client.get("quarantine", "budget")).quarantine.alarms
     if alarms:
@@ -99,6 +102,9 @@ def history(
     if as_json:
         say_json(answer)
         return
+    from muster_coordinator.model.quarantine_events import DECIDED  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.quarantine_text import decision_table  # noqa: PLC0415 (see above)
+
     say(decision_table(client.read_items(DECIDED.validate_python, answer)))
 
 
@@ -117,8 +123,20 @@ def unfreeze(
 
 
 def _print_case(client: Client, answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(case_table([client.read(CaseView.model_validate, answer)]))
+    if as_json:
+        say_json(answer)
+        return
+    from muster_coordinator.model.quarantine_views import CaseView  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.quarantine_text import case_table  # noqa: PLC0415 (see above)
+
+    say(case_table([client.read(CaseView.model_validate, answer)]))
 
 
 def _print_budget(client: Client, answer: Any, as_json: bool) -> None:
-    say_json(answer) if as_json else say(budget_text(client.read(BudgetView.model_validate, answer)))
+    if as_json:
+        say_json(answer)
+        return
+    from muster_coordinator.model.quarantine_views import BudgetView  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.quarantine_text import budget_text  # noqa: PLC0415 (see above)
+
+    say(budget_text(client.read(BudgetView.model_validate, answer)))

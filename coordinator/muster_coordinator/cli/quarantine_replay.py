@@ -1,6 +1,5 @@
 """`muster quarantine replay`: the decisions of a policy on the stored history."""
 
-import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +35,9 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Replay the stored history under a policy; needs no running coordinator."""
-    from muster.errors import Unavailable  # noqa: PLC0415 (a command without it starts sooner)
+    import asyncio  # noqa: PLC0415 (a command without it starts sooner)
+
+    from muster.errors import Unavailable  # noqa: PLC0415 (see above)
     from muster.instants import instant_text  # noqa: PLC0415 (see above)
     from muster_coordinator.cli.stored_replay import days_kept, replay_history  # noqa: PLC0415 (see above)
     from muster_coordinator.quarantine.replay_comparison import compared  # noqa: PLC0415 (see above)

@@ -1,4 +1,7 @@
-"""`muster reference`: the references that measurements are judged by."""
+"""`muster reference`: the references that measurements are judged by.
+
+The models are imported where they are used: `muster --help` shows this command without them.
+"""
 
 import json
 import math
@@ -6,23 +9,20 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
 
 from muster.commands.options import CheckArgument, ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import Refused, unknown
-from muster.model import Run
-from muster.params import parse_params
-from muster.reference_file import read_references
-from muster.references import Reference, shipped
 from muster.terminal import say, say_items, say_json
 from muster_coordinator.cli.arguments import MetricArgument
 from muster_coordinator.cli.connection import TokenFileOption, connect, url_option
-from muster_coordinator.references.explanation import explain_run
-from muster_coordinator.views.reference_text import described, explanation, reference_table
 from muster_coordinator.web.client import Client
+
+if TYPE_CHECKING:
+    from muster.model import Run
+    from muster.references import Reference
 
 app = typer.Typer(
     help="References that judge measurements: of this machine, or of the fleet with --url.",
@@ -41,8 +41,6 @@ BoundOption = Annotated[float | None, typer.Option(metavar="NUMBER", help="Bound
 
 SourceUrlOption = Annotated[str | None, url_option("references of this machine")]
 
-_RUNS = TypeAdapter(list[Run])
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -52,14 +50,19 @@ class Source:
     token_file: Path | None
     config: Path | None
 
-    def rows(self) -> list[Reference]:
+    def rows(self) -> "list[Reference]":
+        from muster.reference_file import read_references  # noqa: PLC0415 (see above)
+        from muster.references import Reference, shipped  # noqa: PLC0415 (see above)
+
         if self.url is None:
             return [*shipped(), *read_references(load_settings(self.config).references_file)]
         client = self.client()
         return client.read_items(Reference.model_validate, client.pages("references"))
 
-    def run(self, run_id: str) -> Run:
+    def run(self, run_id: str) -> "Run":
         """A run that a coordinator has stored, also if the references are those of this machine."""
+        from muster.model import Run  # noqa: PLC0415 (see above)
+
         client = self.client()
         return client.read(Run.model_validate, client.get("runs", run_id))
 
@@ -93,7 +96,12 @@ def list_(
     if check is not None and check not in checks:
         raise source.refusal("check with references:", check, checks)
     rows = [row for row in rows if check in (None, row.check)]
-    say_items(rows) if as_json else say(reference_table(rows))
+    if as_json:
+        say_items(rows)
+        return
+    from muster_coordinator.views.reference_text import reference_table  # noqa: PLC0415 (see above)
+
+    say(reference_table(rows))
 
 
 @app.command()
@@ -112,7 +120,12 @@ def show(
     found = [row for row in rows if (row.check, row.metric) == (check, metric)]
     if not found:
         raise source.refusal("reference", f"{check} {metric}", {f"{row.check} {row.metric}" for row in rows})
-    say_items(found) if as_json else say("\n\n".join(map(described, found)))
+    if as_json:
+        say_items(found)
+        return
+    from muster_coordinator.views.reference_text import described  # noqa: PLC0415 (see above)
+
+    say("\n\n".join(map(described, found)))
 
 
 @app.command("set")
@@ -135,6 +148,8 @@ def set_(
 
     It replaces the operator's reference with the same check, metric and conditions.
     """
+    from muster.params import parse_params  # noqa: PLC0415 (see above)
+
     bounds = {
         "fail_below": fail_below,
         "warn_below": warn_below,
@@ -147,7 +162,13 @@ def set_(
         if not math.isfinite(bound):  # JSON cannot carry it
             raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
     answer = client.put("references", body={**body, **given})
-    say_json(answer) if as_json else say(described(client.read(Reference.model_validate, answer)))
+    if as_json:
+        say_json(answer)
+        return
+    from muster.references import Reference  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.reference_text import described  # noqa: PLC0415 (see above)
+
+    say(described(client.read(Reference.model_validate, answer)))
 
 
 @app.command()
@@ -161,6 +182,8 @@ def remove(
     as_json: JsonOption = False,
 ) -> None:
     """Remove a reference of the fleet; the shipped one applies again."""
+    from muster.params import parse_params  # noqa: PLC0415 (see above)
+
     conditions = json.dumps(parse_params(when, "condition"))
     answer = client.delete("references", check=check, metric=metric, when=conditions)
     say_json(answer) if as_json else say("removed")
@@ -185,13 +208,16 @@ def explain_(
     """
     if (run_id is None) == (file is None):
         raise Refused("give either the id of a run that the coordinator has, or --file FILE")
+    from muster_coordinator.references.explanation import explain_run  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.reference_text import explanation  # noqa: PLC0415 (see above)
+
     runs = [source.run(str(run_id))] if file is None else _read_runs(file)
     rows = source.rows()
     explained = [explain_run(run, rows) for run in runs]
     say_items(explained) if as_json else say("\n\n".join(map(explanation, explained)))
 
 
-def _read_runs(file: str) -> list[Run]:
+def _read_runs(file: str) -> "list[Run]":
     try:
         return _runs_in(json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")))
     except OSError as error:
@@ -200,7 +226,9 @@ def _read_runs(file: str) -> list[Run]:
         raise Refused(f"--file: {file} is not the JSON output of `muster check run`") from None
 
 
-def _runs_in(written: Any) -> list[Run]:
+def _runs_in(written: Any) -> "list[Run]":
     """The runs in a list of runs, or in all steps of a suite's report."""
+    from muster.model import Run  # noqa: PLC0415 (see above)
+
     steps = [{"runs": written["items"]}] if "items" in written else written["steps"]
-    return [run for step in steps for run in _RUNS.validate_python(step["runs"])]
+    return [run for step in steps for run in map(Run.model_validate, step["runs"])]

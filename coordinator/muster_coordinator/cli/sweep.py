@@ -1,25 +1,24 @@
-"""`muster sweep`: starts sweeps, follows them, ends them."""
+"""`muster sweep`: starts sweeps, follows them, ends them.
 
-from typing import Annotated, Any
+The models are imported where they are used: `muster --help` and `muster sweep list` need none of them.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muster.commands.options import JsonOption, options_of
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.errors import Refused
-from muster.model import Verdict
-from muster.params import parse_params
 from muster.terminal import say, say_json
 from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
-from muster_coordinator.cli.following import follow
 from muster_coordinator.cli.sweep_reports import export, show
-from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.sweeps.forecast import Forecast
-from muster_coordinator.views.sweeps.forecast_text import forecast_text
-from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.views.sweeps.sweep_list import sweep_list
+from muster_coordinator.views.sweeps.sweep_list import listed_sweep, sweep_list
 from muster_coordinator.web.client import Client
+
+if TYPE_CHECKING:
+    from muster_coordinator.model.sweep_records import SweepRecord
 
 NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
@@ -63,6 +62,9 @@ def start(
     """
     if fail_on is not None and not wait:
         raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
+    from muster.model import Verdict  # noqa: PLC0415 (see above)
+    from muster.params import parse_params  # noqa: PLC0415 (see above)
+
     asked = {
         "check": check,
         "params": parse_params(param),
@@ -86,10 +88,20 @@ def start(
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     plan = client.post("sweeps", "plan", body=body)
-    say_json(plan) if as_json else say(forecast_text(client.read(Forecast.model_validate, plan)))
+    if as_json:
+        say_json(plan)
+        return
+    from muster_coordinator.sweeps.forecast import Forecast  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.forecast_text import forecast_text  # noqa: PLC0415 (see above)
+
+    say(forecast_text(client.read(Forecast.model_validate, plan)))
 
 
-def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> SweepRecord:
+def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> "SweepRecord":
+    from muster_coordinator.cli.following import follow  # noqa: PLC0415 (see above)
+    from muster_coordinator.model.sweep_records import SweepRecord  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.result import sweep_report  # noqa: PLC0415 (see above)
+
     answer = client.post("sweeps", body=body)
     if wait:
         answer = follow(client, answer)
@@ -114,7 +126,7 @@ def list_(
     if as_json:
         say_json(answer)
         return
-    say(sweep_list(client.read_items(SweepRecord.model_validate, answer)))
+    say(sweep_list(client.read_items(listed_sweep, answer)))
 
 
 @app.command()
@@ -126,4 +138,10 @@ def abort(
 ) -> None:
     """Abort a sweep; its results so far are kept."""
     answer = client.delete("sweeps", id)
-    say_json(answer) if as_json else say(sweep_report(client.read(SweepRecord.model_validate, answer)))
+    if as_json:
+        say_json(answer)
+        return
+    from muster_coordinator.model.sweep_records import SweepRecord  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.result import sweep_report  # noqa: PLC0415 (see above)
+
+    say(sweep_report(client.read(SweepRecord.model_validate, answer)))

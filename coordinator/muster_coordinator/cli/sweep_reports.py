@@ -1,4 +1,7 @@
-"""`muster sweep show` and `muster sweep export`: the result of a sweep, its reasons, and formats for other programs."""
+"""`muster sweep show` and `muster sweep export`: the result of a sweep, its reasons, and formats for other programs.
+
+The models are imported where they are used: `muster --help` shows these commands without them.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +13,7 @@ from muster.errors import SettingsError
 from muster.terminal import copy_out, say, say_json
 from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.connection import connect
-from muster_coordinator.model.sweep_records import SweepRecord
-from muster_coordinator.views.sweeps.explained import Explanation
-from muster_coordinator.views.sweeps.explanation_text import explanation_text
-from muster_coordinator.views.sweeps.exports import ExportFormat
-from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.views.sweeps.rounds import sweep_rounds
+from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.web.client import Client
 
 
@@ -37,6 +35,10 @@ def show(
     if as_json:
         say_json(answer)
         return
+    from muster_coordinator.model.sweep_records import SweepRecord  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.result import sweep_report  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.rounds import sweep_rounds  # noqa: PLC0415 (see above)
+
     sweep = client.read(SweepRecord.model_validate, answer)
     say(f"{sweep_report(sweep)}\n{sweep_rounds(sweep)}")
 
@@ -68,4 +70,10 @@ def export(
 
 def _explain(client: Client, sweep: str, node: str, as_json: bool) -> None:
     answer = client.get("sweeps", sweep, "explain", node=node)
-    say_json(answer) if as_json else say(explanation_text(client.read(Explanation.model_validate, answer)))
+    if as_json:
+        say_json(answer)
+        return
+    from muster_coordinator.views.sweeps.explained import Explanation  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.sweeps.explanation_text import explanation_text  # noqa: PLC0415 (see above)
+
+    say(explanation_text(client.read(Explanation.model_validate, answer)))

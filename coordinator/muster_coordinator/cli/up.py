@@ -1,18 +1,19 @@
-"""`muster up`: broker, coordinator and agent on one host."""
-
-import asyncio
+"""`muster up`: broker, coordinator and agent on one host. Its help needs none of the imports inside the function."""
 
 import typer
 
-from muster import logs
 from muster.commands.options import ConfigOption, load_settings
 from muster.extras import require_extras
-from muster_coordinator.local import up as local
 
 
 def up(config_file: ConfigOption = None) -> None:
     """Run broker, coordinator and agent on this host until stopped."""
     require_extras("up", "agent", "coordinator")
+    import asyncio  # noqa: PLC0415 (see above)
+
+    from muster import logs  # noqa: PLC0415 (see above)
+    from muster_coordinator.local import up as local  # noqa: PLC0415 (see above)
+
     settings = load_settings(config_file)
     logs.configure(settings.log, component="up")
     raise typer.Exit(asyncio.run(local.run(config_file)))

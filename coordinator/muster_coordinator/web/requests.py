@@ -15,7 +15,7 @@ from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.runs_view import RunFilter
-from muster_coordinator.views.sweeps.exports import ExportFormat
+from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.web.problems import Problem, refusing
 
 MAX_ITEMS = 1_000

@@ -18,7 +18,8 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.paging import Page
 from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.explained import Explanation
-from muster_coordinator.views.sweeps.exports import FORMS, ExportFormat
+from muster_coordinator.views.sweeps.export_format import ExportFormat
+from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import RequestedRun, Working
 from muster_coordinator.web.handlers import ROOT, Api
 from muster_coordinator.web.openapi import openapi_document

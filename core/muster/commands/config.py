@@ -3,6 +3,8 @@
 Each part checks its own settings through an entry point in the group `muster.config_checks`: a function `(config,
 checks) -> Iterable[str]` that raises SettingsError, or returns lines for people. `checks` holds all checks by name; it
 is None if a plugin has failed to load, because a check that seems unknown may belong to that plugin.
+
+The help needs none of the imports inside the functions, and `show` imports plugins only if their tables are set.
 """
 
 import json
@@ -14,19 +16,18 @@ from contextlib import suppress
 from datetime import date, time
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from muster import logs, plugins
-from muster.check import AnyCheck, judged_metrics, valid_params
 from muster.commands.options import JsonOption, load_settings, options_of
-from muster.config import Config, Settings
 from muster.errors import MusterError, SettingsError, unknown
-from muster.reference_file import read_references
 from muster.secrecy import HIDDEN, Masked, without_secrets
 from muster.terminal import say
-from muster.toml import to_toml
+
+if TYPE_CHECKING:
+    from muster.check import AnyCheck
+    from muster.config import Config, Settings
 
 app = typer.Typer(help="Settings: show and check them.", no_args_is_help=True)
 
@@ -37,13 +38,14 @@ _AFTER_SCHEME = re.compile(r"(?<=:/).+", re.DOTALL)
 
 @app.command()
 @options_of(load_settings)
-def show(settings: Settings, as_json: JsonOption = False) -> None:
+def show(settings: "Settings", as_json: JsonOption = False) -> None:
     """Print the settings in effect: file, environment and defaults together.
 
     The output is a settings file. A line with a secret is a comment, in which *** replaces the secret.
     URLs of plugins are hidden too: with the URL of a chat, anybody can post there.
     """
-    logs.configure(settings.log)
+    from muster.toml import to_toml  # noqa: PLC0415 (see above)
+
     shown = settings.model_dump(mode="json", exclude={"plugins"})
     if "trust_loopback" not in settings.quarantine.model_fields_set:  # deprecated
         del shown["quarantine"]["trust_loopback"]
@@ -54,10 +56,15 @@ def show(settings: Settings, as_json: JsonOption = False) -> None:
     say(json.dumps(_as_json(table), indent=2) if as_json else to_toml(table))
 
 
-def _marked_secrets(settings: Settings) -> Collection[Any]:
+def _marked_secrets(settings: "Settings") -> Collection[Any]:
     """The values that plugins mark as secret. `muster config check` reports errors in their tables."""
+    from muster.config import Config  # noqa: PLC0415 (see above)
+
     config = Config(settings)
     if settings.plugins.sections:
+        from muster import logs, plugins  # noqa: PLC0415 (see above)
+
+        logs.configure(settings.log)
         with suppress(SettingsError):
             plugins.load(config)
     return config.secrets()
@@ -92,8 +99,12 @@ def _without_urls(value: Any) -> Any:
 
 @app.command()
 @options_of(load_settings)
-def check(settings: Settings) -> None:
+def check(settings: "Settings") -> None:
     """Check settings, plugin tables, files and check parameters; say what is wrong."""
+    from muster import logs, plugins  # noqa: PLC0415 (see above)
+    from muster.check import judged_metrics  # noqa: PLC0415 (see above)
+    from muster.config import Config  # noqa: PLC0415 (see above)
+
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     checks = plugins.collect_checks(found)
@@ -106,7 +117,7 @@ def check(settings: Settings) -> None:
     say("\n".join([*lines, "OK"]))
 
 
-def _lines_of_parts(config: Config, checks: Mapping[str, AnyCheck] | None, problems: list[str]) -> list[str]:
+def _lines_of_parts(config: "Config", checks: "Mapping[str, AnyCheck] | None", problems: list[str]) -> list[str]:
     """The lines that the parts of muster return about their settings; their errors are added to `problems`."""
     lines: list[str] = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -117,22 +128,26 @@ def _lines_of_parts(config: Config, checks: Mapping[str, AnyCheck] | None, probl
     return lines
 
 
-def _missing_files(settings: Settings) -> Iterator[str]:
+def _missing_files(settings: "Settings") -> Iterator[str]:
     for table in ("broker", "http"):
         for key, value in getattr(settings, table):
             if isinstance(value, Path) and not (value.is_file() and os.access(value, os.R_OK)):
                 yield f"setting '{table}.{key}': cannot read {value}"
 
 
-def _wrong_references(settings: Settings, judged: Mapping[str, Collection[str]] | None) -> Iterator[str]:
+def _wrong_references(settings: "Settings", judged: Mapping[str, Collection[str]] | None) -> Iterator[str]:
+    from muster.reference_file import read_references  # noqa: PLC0415 (see above)
+
     try:
         read_references(settings.references_file, judged)
     except SettingsError as error:
         yield str(error)
 
 
-def _wrong_checks(settings: Settings, checks: dict[str, AnyCheck], *, complete: bool) -> Iterator[str]:
+def _wrong_checks(settings: "Settings", checks: "dict[str, AnyCheck]", *, complete: bool) -> Iterator[str]:
     """`complete` is false if a plugin has failed to load: an unknown check may belong to that plugin."""
+    from muster.check import valid_params  # noqa: PLC0415 (see above)
+
     for name, wanted in settings.checks.items():
         if name in checks:
             try:

@@ -1,11 +1,12 @@
 """The exit code of commands that end with a verdict."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muster.model import EXIT_CODES, Verdict
+if TYPE_CHECKING:
+    from muster.model import Verdict
 
 
 class FailOn(StrEnum):
@@ -20,6 +21,8 @@ FailOnOption = Annotated[
 ]
 
 
-def exit_code(verdict: Verdict, fail_on: FailOn) -> int:
+def exit_code(verdict: "Verdict", fail_on: FailOn) -> int:
     """The exit code for a verdict. UNKNOWN is never 0: what could not be tested has not passed."""
+    from muster.model import EXIT_CODES, Verdict  # noqa: PLC0415 (an option needs only the names above)
+
     return 0 if verdict is Verdict.WARN and fail_on is FailOn.FAIL else EXIT_CODES[verdict]

@@ -2,24 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from muster.model import Topology
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.matrix.picture import matrix_picture
 from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
 from muster_coordinator.views.sweeps.rank_table import rank_table
 
 Positions = Mapping[str, Topology]
-
-
-class ExportFormat(StrEnum):
-    """The names of the formats."""
-
-    JSON = "json"
-    CSV = "csv"
-    NCCL_TESTS = "nccl-tests"
-    MATRIX = "matrix"
 
 
 @dataclass(frozen=True, slots=True)

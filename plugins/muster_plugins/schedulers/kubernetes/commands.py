@@ -1,18 +1,18 @@
-"""`muster kubernetes`: certificates for agents in a cluster."""
+"""`muster kubernetes`: certificates for agents in a cluster.
 
-import asyncio
+The help needs none of the imports inside the functions.
+"""
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muster import logs
 from muster.commands.options import load_settings, options_of
-from muster.config import Config, Settings
 from muster.errors import Unavailable
-from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount
-from muster_plugins.schedulers.kubernetes.plugin import NAME
-from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+
+if TYPE_CHECKING:
+    from muster.config import Settings
 
 app = typer.Typer(help="Certificates for agents in Kubernetes.", no_args_is_help=True)
 
@@ -31,13 +31,15 @@ LISTEN = "0.0.0.0:8443"
 @app.command()
 @options_of(load_settings)
 def enrol(
-    settings: Settings,
+    settings: "Settings",
     signer: Annotated[str, typer.Option(metavar="URL", help="URL of the signer.")] = SIGNER,
     authority: Annotated[Path, typer.Option(metavar="FILE", help="The authority's certificate.")] = CA_FILE,
     token: Annotated[Path, typer.Option(metavar="FILE", help="The pod's token for the signer.")] = TOKEN,
     tls: Annotated[Path, typer.Option(metavar="DIR", help="Directory for ca.crt, tls.crt and tls.key.")] = TLS,
 ) -> None:
     """Get a certificate for the agent of this node, and renew it until stopped."""
+    from muster import logs  # noqa: PLC0415 (see above)
+
     logs.configure(settings.log, component="enrol")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled, require_places  # noqa: PLC0415 (may not be installed)
@@ -51,7 +53,7 @@ def enrol(
 @app.command()
 @options_of(load_settings)
 def sign(
-    settings: Settings,
+    settings: "Settings",
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the HTTPS server.")] = LISTEN,
     authority: Annotated[
         Path, typer.Option(metavar="DIR", help="Directory with the authority's tls.crt and tls.key.")
@@ -61,6 +63,14 @@ def sign(
     ] = TLS,
 ) -> None:
     """Sign a certificate for each agent in the name of its node, until stopped."""
+    import asyncio  # noqa: PLC0415 (see above)
+
+    from muster import logs  # noqa: PLC0415 (see above)
+    from muster.config import Config  # noqa: PLC0415 (see above)
+    from muster_plugins.schedulers.kubernetes.api import ApiServer, ServiceAccount  # noqa: PLC0415 (see above)
+    from muster_plugins.schedulers.kubernetes.plugin import NAME  # noqa: PLC0415 (see above)
+    from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings  # noqa: PLC0415 (see above)
+
     logs.configure(settings.log, component="sign")
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority  # noqa: PLC0415 (may not be installed)

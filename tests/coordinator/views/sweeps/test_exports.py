@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from muster_coordinator.model.sweep_records import MemberRecord, SweepRecord
-from muster_coordinator.views.sweeps.exports import FORMS, ExportFormat
+from muster_coordinator.views.sweeps.export_format import ExportFormat
+from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
 from muster_coordinator.views.sweeps.rank_table import rank_table
 

@@ -1,0 +1,127 @@
+"""What `muster check run` does: runs the checks in child processes of a launcher, and delivers the report."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from muster import references
+from muster.check import AnyCheck, judged_metrics
+from muster.commands.verdict_exit import FailOn, exit_code
+from muster.config import Settings
+from muster.errors import Unavailable
+from muster.model import Verdict
+from muster.plugins import Plugins
+from muster.reference_file import read_references
+from muster.references import Reference
+from muster.terminal import say, say_items, say_json
+from muster_agent.acceptance import files
+from muster_agent.acceptance.job import AcceptanceJob, detect
+from muster_agent.acceptance.local_runner import LocalRunner, local_runner
+from muster_agent.acceptance.procedure import accept
+from muster_agent.acceptance.report import AcceptanceReport
+from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
+from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
+from muster_agent.runs.launcher import launch
+from muster_agent.runs.plan_settings import make_plan
+
+_TERMINATED = 128 + signal.SIGTERM
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of the command beside those that say what to run."""
+
+    report_dir: Path | None
+    report_name: str
+    verbose: bool
+    alone: bool
+    join_within_s: float
+    fail_on: FailOn
+    as_json: bool
+
+
+def run_checks(
+    asked: AcceptanceRequest, options: RunOptions, settings: Settings, found: Plugins, checks: dict[str, AnyCheck]
+) -> int:
+    """Runs what is asked for and returns the exit code. Raises SettingsError if settings or references do not fit."""
+    rows = _references(settings, found, checks)
+    plan = plan_of(asked, settings, checks, found.failed)
+    is_suite = asked.suite is not None
+    job = detect(os.environ) if is_suite and not options.alone else None
+    if options.report_dir is not None and (job is None or job.leads):
+        files.make_ready(options.report_dir, options.report_name)
+    printer = TerminalPrinter(verbose=options.verbose) if is_suite and not options.as_json else ProgressPrinter()
+    delivery = _Delivery(is_suite, options.as_json, options.report_dir, options.report_name)
+    with launch(found, checks) as launcher:
+        opening = local_runner(launcher, settings, rows, printer.progress)
+        work = _accept(opening, plan, job, printer, options.join_within_s, deliver=delivery.deliver)
+        verdict = _until_signalled(work)
+    # The verdict matters more than a report that could not be written.
+    return exit_code(verdict, options.fail_on) or delivery.exit_code
+
+
+def _references(settings: Settings, found: Plugins, checks: dict[str, AnyCheck]) -> tuple[Reference, ...]:
+    """The references of this machine. Raises SettingsError if they or the settings of a check do not fit the checks."""
+    make_plan(checks, settings.checks, complete=not found.failed)
+    judged = None if found.failed else judged_metrics(checks)
+    return (*references.shipped(), *read_references(settings.references_file, judged))
+
+
+def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise typer.Exit(_TERMINATED) from None
+
+
+async def _accept(
+    opening: AbstractAsyncContextManager[LocalRunner],
+    plan: SuitePlan,
+    job: AcceptanceJob | None,
+    printer: ProgressPrinter,
+    join_within_s: float,
+    *,
+    deliver: Callable[[AcceptanceReport], None],
+) -> Verdict:
+    if task := asyncio.current_task():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    async with opening as machine:
+        return await accept(plan, machine, job, printer, join_within_s, deliver=deliver)
+
+
+@dataclass
+class _Delivery:
+    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that succeeded."""
+
+    sections: bool
+    as_json: bool
+    directory: Path | None
+    name: str
+    exit_code: int = 0
+
+    def deliver(self, report: AcceptanceReport) -> None:
+        _print_report(report, sections=self.sections, as_json=self.as_json)
+        if self.directory is None:
+            return
+        try:
+            for path in files.write(report, self.directory, self.name):
+                say(f"written: {path}", file=sys.stderr)
+        except Unavailable as error:  # the disk may have filled up since the start
+            say(f"muster: {error}", file=sys.stderr)
+            self.exit_code = error.exit_code
+
+
+def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:
+    """A suite prints its own report; named checks print their runs."""
+    runs = [run for step in report.steps for run in step.runs]
+    if sections:
+        say_json(report) if as_json else print_result(report)
+    else:
+        say_items(runs) if as_json else print_runs(runs)
