@@ -108,7 +108,7 @@ def test_the_list_of_checks_imports_nothing_that_runs_them():
     """Neither the launcher nor the reports of suites."""
     modules = modules_of("check", "list")
     assert "muster.plugins" in modules
-    assert not {name for name in modules if name.startswith(("muster_agent.acceptance", "muster_agent.runs"))}
+    assert not {name for name in modules if name.startswith(("muster_agent.acceptance", "muster_agent.runs", "rich"))}
 
 
 def test_version(muster):

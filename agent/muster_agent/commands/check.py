@@ -120,20 +120,21 @@ def run(
     With --fail-on fail, WARN gives 0 as well, because torchrun takes 1 for a crash.
     """
     require_extras("check run", "agent")
+    if expect_gpus is not None:
+        settings = settings.model_copy(update={"expected_gpus": expect_gpus})
+    found, checks = _load(settings)
     from muster.params import parse_params  # noqa: PLC0415 (see above)
     from muster_agent.acceptance.suites import AcceptanceRequest  # noqa: PLC0415 (see above)
     from muster_agent.commands.check_run import RunOptions, run_checks  # noqa: PLC0415 (see above)
 
-    if expect_gpus is not None:
-        settings = settings.model_copy(update={"expected_gpus": expect_gpus})
     params = parse_params(param or ())
     asked = AcceptanceRequest(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=params)
     options = RunOptions(report_dir, report_name, verbose, alone, join_within_s, fail_on, as_json)
-    raise typer.Exit(run_checks(asked, options, settings, *_load(settings)))
+    raise typer.Exit(run_checks(asked, options, settings, found, checks))
 
 
 def _load(settings: "Settings") -> "tuple[Plugins, dict[str, AnyCheck]]":
-    from muster import logs, plugins  # noqa: PLC0415 (see above)
+    from muster import logs, plugins  # noqa: PLC0415 (see above; the logs first, because they keep rich away)
     from muster.config import Config  # noqa: PLC0415 (see above)
 
     logs.configure(settings.log)
