@@ -1,10 +1,9 @@
 """What a busy node with eight GPUs measures, in simulated time: the numbers move as those of real nodes do.
 
-Jobs of some hours run on all GPUs, with pauses between them. Under load a GPU draws 550 to 700 W, in milliwatts as the
-driver reports it, its clock goes up and down in steps of 15 MHz, and its temperatures follow its power slowly. Memory
-of the host changes with each reading. Counters of errors stay at zero, as on a healthy node. The runs of `nvml` come
-from the reading that the plugin makes of its devices; those of `host`, `fabric` and `kernel_log` have the metrics and
-facts that a real agent has reported.
+Jobs of some hours run on all GPUs, with pauses between them. Under load a GPU draws 550 to 700 W, its clock goes up and
+down in steps of 15 MHz, and its temperatures follow its power slowly. Memory of the host changes with each reading.
+Counters of errors stay at zero, as on a healthy node. The runs of `nvml` come from the reading that the plugin makes of
+its devices; those of `host`, `fabric` and `kernel_log` have the metrics and facts that a real agent has reported.
 """
 
 import random
@@ -14,6 +13,7 @@ from typing import Any
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Device, Inventory, Run, Verdict
 from muster.wire.messages import InventoryReport
+from muster_agent.decide.schedule import spread
 from muster_plugins.shared.devices.reading import DeviceReading, NodeReading
 
 CADENCES = {"nvml": 15.0, "kernel_log": 20.0, "fabric": 30.0, "host": 60.0}
@@ -77,7 +77,7 @@ class SimulatedGpu:
     def read(self, *, busy: bool, job: int) -> DeviceReading:
         """The next reading, 15 seconds after the last one."""
         chance = self._chance
-        power_w = round(chance.gauss(640, 25) if busy else chance.gauss(72, 0.8), 3)
+        power_w = round(chance.gauss(640, 25) if busy else chance.gauss(72, 0.8), 1)
         self._temperature_c += (30 + power_w / 20 - self._temperature_c) * 0.15 + chance.gauss(0, 0.3)
         celsius = round(self._temperature_c)
         clock = 15 * round(chance.gauss(1755, 40) / 15) if busy else 345
@@ -98,7 +98,7 @@ class SimulatedGpu:
             **dict.fromkeys(ZEROS, 0),
         }
         if busy:
-            numbers |= {"sm_clock_share": clock / 1980, "pcie_share": 1.0}
+            numbers |= {"sm_clock_share": round(clock / 1980, 4), "pcie_share": 1.0}
         return DeviceReading(
             index=self._index,
             uuid=f"GPU-5ab4c2d0-0000-4000-8000-{self._index:012}",
@@ -144,8 +144,8 @@ class SimulatedNode:
     def runs(self, begin: float, end: float) -> Iterator[Run]:
         """The runs that are due in that time, in order."""
         due = sorted(
-            (begin + number * cadence_s + shift, check)
-            for shift, (check, cadence_s) in enumerate(CADENCES.items())
+            (begin + (number + spread(self.name, check)) * cadence_s, check)
+            for check, cadence_s in CADENCES.items()
             for number in range(int((end - begin) / cadence_s))
         )
         for at, check in due:
@@ -202,18 +202,18 @@ class SimulatedNode:
         available = round(HOST_BYTES * chance.gauss(0.78, 0.0005)) // 4096 * 4096
         offset_s = chance.gauss(0, 2e-6)
         metrics = {
-            "disk_available_share": self._free_share,
-            "inodes_free_share": 0.9701552987098694,
-            "memory_available_share": available / HOST_BYTES,
+            "disk_available_share": round(self._free_share, 6),
+            "inodes_free_share": 0.970155,
+            "memory_available_share": round(available / HOST_BYTES, 6),
             "memory_available_bytes": float(available),
             "shm_bytes": float(HOST_BYTES // 2),
             "stuck_processes": 0.0,
             "zombies": float(chance.choice((0, 0, 0, 1, 2))),
             "clock_offset_s": round(offset_s, 9),
             "clock_max_error_s": round(0.001 + abs(offset_s) * 40, 6),
-            "file_handles_used_share": chance.randrange(60_000, 62_000) / 9_223_372,
+            "file_handles_used_share": round(chance.randrange(60_000, 62_000) / 9_223_372, 6),
         }
-        spaces = [{"path": "/", "available_share": self._free_share, "inodes_free_share": 0.9701552987098694}]
+        spaces = [{"path": "/", "available_share": round(self._free_share, 6), "inodes_free_share": 0.970155}]
         systems = {"spaces": spaces, "unusable": [], "refused": [], "hanging": [], "read_only": []}
         processes = {"is_first": False, "stuck": [], "driver_zombies": []}
         facts = {"file_systems": systems, "processes": processes, "clock_synchronised": True, "unknown": {}}

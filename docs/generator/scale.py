@@ -34,13 +34,13 @@ COSTS = UnitCosts(
     coordinator_mib=0.04,
     coordinator_base_mib=150.0,
     broker_core=0.055 / 10_000,
-    wire_mb_a_day=2.6,
+    wire_mb_a_day=2.4,
     first_day_mb=0.95,
     later_day_mb=0.125,
     packing_s_a_day=1.4,
 )
-"""Measured on 2026-11-24 with two cores of a cloud machine: benchmarks.fleet_scale with 10,000 nodes (traffic: 2,000),
-and benchmarks.storage with SQLite."""
+"""Measured on 2026-11-24 with two cores of a cloud machine: benchmarks.fleet_scale with 10,000 nodes,
+benchmarks.wire with 1,000 nodes, and benchmarks.storage with SQLite."""
 
 
 def scale() -> str:
@@ -95,6 +95,6 @@ def _unit_rows() -> Iterator[tuple[str, str]]:
     yield "packing of quiet runs, processor", f"{costs.packing_s_a_day:g} s a day"
     yield "coordinator, memory", f"{1024 * costs.coordinator_mib:.0f} KiB, and {costs.coordinator_base_mib:g} MiB once"
     yield "broker (Mosquitto), processor", f"{1e6 * costs.broker_core:.0f} µs a second"
-    yield "traffic, both directions", f"{costs.wire_mb_a_day:g} MB a day; 4.7 MB in fleets below 200 nodes"
+    yield "traffic, both directions", f"{costs.wire_mb_a_day:g} MB a day; 2.9 MB in fleets below 200 nodes"
     yield "database, first day", f"{costs.first_day_mb:g} MB"
     yield "database, each later day", f"{costs.later_day_mb:g} MB"

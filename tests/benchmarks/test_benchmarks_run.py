@@ -31,6 +31,7 @@ SMALLEST = {
     ],
     "node_list": ["--nodes", "3", "--rounds", "1"],
     "storage": ["--days", "1", "--hours", "2"],
+    "wire": ["--fleets", "1", "--hours", "1"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
 }
 

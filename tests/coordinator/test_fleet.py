@@ -202,6 +202,21 @@ def test_another_pass_is_stored_and_acknowledged_and_nothing_else() -> None:
     assert kinds(commands) == ["StoreRuns", "announce run", "SendAck"]
 
 
+def test_quiet_runs_wait_less_than_the_interval_of_the_check_that_runs_most_often() -> None:
+    """So short cadences keep their pace; a group check counts for none."""
+    made = Fleet(name="test", epoch=7)
+    rare = check("gemm", Scope.NODE).model_copy(update={"cadence_s": 3600.0})
+    often = check("nvml", Scope.NODE).model_copy(update={"cadence_s": 5.0})
+    group = check("all_reduce", Scope.GROUP).model_copy(update={"cadence_s": 1.0})
+    held = []
+    for number, checks in enumerate(((rare, group), (rare, group, often)), start=1):
+        report_of = InventoryReport(**head("a"), inventory=Inventory(), checks=checks)
+        made.handle(InventorySeen(report_of), 0.0)
+        commands = made.handle(report(run(number), after=number - 1), float(number))
+        held += [command.ack.hold_s for command in commands if isinstance(command, SendAck)]
+    assert held == [12.0, 4.0]
+
+
 def test_duplicates_and_gaps_are_answered_and_counted() -> None:
     """A duplicate is acknowledged again, a gap asks for everything from the oldest."""
     made = fleet("a")

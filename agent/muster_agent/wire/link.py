@@ -12,6 +12,7 @@ for the agent to come back.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -201,7 +202,7 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        due = min(self._heartbeat.due, self._reports.next_due())
+        due = min(self._heartbeat_due(), self._reports.next_due())
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
                 await self._wake.wait()
@@ -211,7 +212,7 @@ class AgentLink:
     async def _send_all(self, client: aiomqtt.Client) -> None:
         while self._replies:
             await self._send_reply(client, self._replies.popleft())
-        if self._heartbeat.due <= time.monotonic():
+        if self._heartbeat_due() <= time.monotonic():
             await self._send_heartbeat(client)
         if self._inventory and not self._inventory_sent:
             self._inventory_sent = True
@@ -225,6 +226,10 @@ class AgentLink:
             if self._replies:  # replies go first: ranks of other nodes wait for them
                 self._wake.set()
                 return
+
+    def _heartbeat_due(self) -> float:
+        report_due = self._reports.next_due() if REPORTS_AS_HEARTBEATS in self._accepted else math.inf
+        return self._heartbeat.due_beside(report_due)
 
     async def _send_heartbeat(self, client: aiomqtt.Client) -> None:
         presence, now = self._presence(online=True), time.monotonic()

@@ -1,5 +1,6 @@
 """The coordinator's present knowledge about one node."""
 
+import math
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
@@ -168,6 +169,13 @@ class Node:
     def own_checks(self) -> tuple[str, ...]:
         """The checks that it runs in the background."""
         return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
+
+    @property
+    def shortest_cadence_s(self) -> float:
+        """The interval of the check that it runs most often in the background; infinity if it runs none."""
+        return min(
+            (check.cadence_s or math.inf for check in self.checks.values() if runs_by_itself(check)), default=math.inf
+        )
 
     @property
     def uuids(self) -> dict[int, str]:

@@ -4,6 +4,7 @@ A run that travelled as a repeat is made whole first. If its base is not known, 
 acknowledgement says that there is a gap: the node then sends it whole.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -110,9 +111,13 @@ class ReportIntake:
             stream=stream,
             stored_through=through,
             gap=gap,
-            hold_s=hold_s(len(self._registry.nodes), self.lag_s),
+            hold_s=hold_s(len(self._registry.nodes), self.lag_s, self._cadence_s(node)),
         )
         return SendAck(node, ack)
+
+    def _cadence_s(self, node: str) -> float:
+        known = self._registry.nodes.get(node)
+        return math.inf if known is None else known.shortest_cadence_s
 
     def _take_runs(
         self, event: ReportSeen, fresh: tuple[Run | Repeat, ...], now: float

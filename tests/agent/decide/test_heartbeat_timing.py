@@ -1,5 +1,7 @@
 """When a heartbeat is due, and which ones the broker keeps."""
 
+import math
+
 from muster_agent.decide.heartbeat_timing import KEPT_EVERY_S, HeartbeatTiming
 
 
@@ -32,7 +34,20 @@ def test_while_runs_wait_the_heartbeat_says_so() -> None:
     assert timing.due == 10.0
 
 
-def test_the_broker_keeps_one_each_minute() -> None:
+def test_a_heartbeat_waits_for_a_report_that_makes_it_needless() -> None:
+    """For so long that the node is not lost by it; then it goes alone."""
+    timing = connected()
+    assert [timing.due_beside(report_due) for report_due in (9.0, 18.0, 18.1, math.inf)] == [18.0, 18.0, 10.0, 10.0]
+    timing.reported(17.0)
+    assert timing.due_beside(math.inf) == 27.0
+
+
+def test_a_heartbeat_that_has_news_waits_for_no_report() -> None:
+    """The one before said that runs wait."""
+    assert connected(outbox=3).due_beside(11.0) == 10.0
+
+
+def test_the_broker_keeps_one_every_five_minutes() -> None:
     """And the first of each connection."""
     timing = connected()
     assert not timing.is_to_be_kept(KEPT_EVERY_S - 1)

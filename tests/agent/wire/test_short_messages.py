@@ -72,9 +72,9 @@ async def test_runs_travel_as_repeats_until_there_is_a_gap(mosquitto, tmp_path):
         assert forms(coordinator) == ["W", "1", "W", "2"]
 
 
-async def acked(coordinator: Coordinator, node: Linked, report, through: int) -> None:
+async def acked(coordinator: Coordinator, node: Linked, report, through: int, hold_s: float = 0.0) -> None:
     """Acknowledges in the compressed form, and returns when the agent has deleted the runs."""
-    ack = Ack(sent_at=1.0, stream=report.stream, stored_through=through)
+    ack = Ack(sent_at=1.0, stream=report.stream, stored_through=through, hold_s=hold_s)
     await coordinator.say(TOPICS.node("n", NodeTopic.ACK), deflated(codec.encode_short(ack)))
     async with asyncio.timeout(20):
         while len(node.outbox):
@@ -131,6 +131,19 @@ async def test_while_reports_come_there_are_few_heartbeats(mosquitto, tmp_path):
         await coordinator.until(NodeTopic.PRESENCE, lambda seen: len(seen) == 2)
         payloads = [payload for topic, payload in coordinator.payloads if topic is NodeTopic.PRESENCE]
         assert [payload.startswith(DEFLATED) for payload in payloads] == [False, True]
+
+
+async def test_a_heartbeat_waits_for_the_report_of_runs_that_wait(mosquitto, tmp_path):
+    """The report makes it needless: none comes between two reports that are further apart than heartbeats."""
+    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path, heartbeat_s=1.0) as node:
+        await lead(coordinator, node, DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS)
+        for number in range(1, 4):
+            append(node, number)
+            report = (await reported(coordinator, number))[-1]
+            await acked(coordinator, node, report, number, hold_s=1.3)
+        append(node, 4)
+        await reported(coordinator, 4)
+        assert len(coordinator.heard[NodeTopic.PRESENCE]) == 1
 
 
 def test_the_id_of_a_scheduled_run_follows_from_its_number(tmp_path):

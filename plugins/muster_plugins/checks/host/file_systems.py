@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity, judge_value
 from muster.model import Data, Metric
-from muster_plugins.checks.host.look import CannotDetermine, read
+from muster_plugins.checks.host.look import SHARE_DIGITS, CannotDetermine, read
 from muster_plugins.shared.listed_finding import listed_finding
 
 ANSWER_S = 3.0
@@ -182,9 +182,13 @@ def _space(path: Path, answer: os.statvfs_result) -> Space:
     is_image = bool(answer.f_flag & os.ST_RDONLY) and not answer.f_bfree and not answer.f_ffree
     return Space(
         path=str(path),
-        available_share=answer.f_bavail / answer.f_blocks if answer.f_blocks and not is_image else None,
-        inodes_free_share=answer.f_favail / answer.f_files if answer.f_files and not is_image else None,
+        available_share=None if is_image else _share(answer.f_bavail, answer.f_blocks),
+        inodes_free_share=None if is_image else _share(answer.f_favail, answer.f_files),
     )
+
+
+def _share(free: int, total: int) -> float | None:
+    return round(free / total, SHARE_DIGITS) if total else None
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:

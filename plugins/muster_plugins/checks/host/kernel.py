@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from muster import Action, Context, Finding, Measurement, Reference, Severity
-from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus, read
+from muster_plugins.checks.host.look import SHARE_DIGITS, CannotDetermine, NotApplicable, has_gpus, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -26,7 +26,7 @@ def file_handles(proc: Path, context: Context) -> Measurement:
     text = read(proc / "sys/fs/file-nr")
     try:
         allocated, _, most = (int(field) for field in text.split())
-        share = allocated / most
+        share = round(allocated / most, SHARE_DIGITS)
     except (ValueError, ArithmeticError):
         raise CannotDetermine(f"{proc / 'sys/fs/file-nr'} is not three numbers: {text[:60]!r}") from None
     return Measurement(metrics={"file_handles_used_share": share})

@@ -19,6 +19,10 @@ class NotApplicable(Exception):
     """The node has nothing of this kind, and nothing is expected."""
 
 
+SHARE_DIGITS = 6
+"""Decimals of a share: a millionth of a file system of 10 TB is 10 MB, and more moves from run to run."""
+
+
 class CannotDetermine(Exception):
     """The look could not find out; the text says why."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from muster import Context, Finding, Measurement, Reference, Severity
 from muster.model import Metric
-from muster_plugins.checks.host.look import CannotDetermine, NotApplicable, has_gpus, read
+from muster_plugins.checks.host.look import SHARE_DIGITS, CannotDetermine, NotApplicable, has_gpus, read
 from muster_plugins.shared.listed_finding import listed_finding
 from muster_plugins.shared.metric_judgement import judge_single
 
@@ -24,7 +24,8 @@ def available(proc: Path, context: Context) -> Measurement:
     kib = {row[0]: int(row[1]) for row in lines if len(row) >= 2 and row[1].isdecimal()}
     try:
         total, free = kib["MemTotal:"], kib["MemAvailable:"]
-        metrics: dict[str, Metric] = {"memory_available_share": free / total, "memory_available_bytes": free * 1024.0}
+        share = round(free / total, SHARE_DIGITS)
+        metrics: dict[str, Metric] = {"memory_available_share": share, "memory_available_bytes": free * 1024.0}
     except (KeyError, ArithmeticError):
         raise CannotDetermine(f"{proc / 'meminfo'} does not say MemTotal and MemAvailable") from None
     return Measurement(metrics=metrics)

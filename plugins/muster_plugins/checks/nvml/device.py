@@ -7,6 +7,9 @@ from muster_plugins.checks.nvml.links import fabric, link_indices, links_down
 from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, DeviceQueries, Handle, Library, Read, is_one_of
 from muster_plugins.shared.devices.reading import DeviceReading
 
+POWER_DIGITS = 1
+"""Decimals of a power in watts. The driver gives milliwatts and calls them accurate to 5 %."""
+
 _NUMBERS: dict[str, Read] = {
     "temperature_c": lambda nvml, device: nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU),
     "ecc_uncorrected_volatile": lambda nvml, device: nvml.nvmlDeviceGetTotalEccErrors(
@@ -20,7 +23,7 @@ _NUMBERS: dict[str, Read] = {
     ),
     "memory_used_bytes": lambda nvml, device: nvml.nvmlDeviceGetMemoryInfo(device, nvml.nvmlMemory_v2).used,
     "utilisation_percent": lambda nvml, device: nvml.nvmlDeviceGetUtilizationRates(device).gpu,
-    "power_w": lambda nvml, device: nvml.nvmlDeviceGetPowerUsage(device) / 1000,
+    "power_w": lambda nvml, device: round(nvml.nvmlDeviceGetPowerUsage(device) / 1000, POWER_DIGITS),
     "sm_clock_mhz": lambda nvml, device: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM),
     "memory_clock_mhz": lambda nvml, device: nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_MEM),
     "pcie_generation": lambda nvml, device: nvml.nvmlDeviceGetCurrPcieLinkGeneration(device),

@@ -48,6 +48,10 @@ RATES = (
 )
 
 
+SHARE_DIGITS = 4
+"""Decimals of a share. The driver gives clocks in steps of 15 MHz, which is 0.0075 of 2,000 MHz."""
+
+
 class Look(NamedTuple):
     """The values that are kept of one reading, `at` seconds on a monotonic clock.
 
@@ -135,7 +139,7 @@ def risen(counter: str, looks: Iterable[Look]) -> float | None:
 
 def _share(number: str, limit: str, device: DeviceReading) -> float | None:
     value, most = device.numbers.get(number), device.limits.get(limit)
-    return value / most if value is not None and most else None
+    return round(value / most, SHARE_DIGITS) if value is not None and most else None
 
 
 def _pcie_share(device: DeviceReading) -> float | None:

@@ -116,6 +116,13 @@ def test_clock_and_link_are_looked_at_under_load_only(states, numbers, clock, pc
     assert (look.sm_clock_share, look.pcie_share) == (clock, pcie)
 
 
+def test_a_share_has_no_more_digits_than_its_parts():
+    """1755 of 1980 MHz: seventeen digits would travel and be stored four times a minute for each device."""
+    numbers = {"sm_clock_mhz": 1755.0, "utilisation_percent": 100.0}
+    device = DeviceReading(index=0, numbers=numbers, limits={"sm_clock_max_mhz": 1980.0}, unhindered=True)
+    assert look_at(device, 0.0).sm_clock_share == 0.8864
+
+
 @cases(
     ("processes", "utilisation", "expected"),
     [(0, 0.0, 5.0), (1, 0.0, 0.0), (0, 3.0, 0.0), (None, 0.0, None), (0, None, None)],
