@@ -48,11 +48,8 @@ class _Overview(TyperGroup):
         return _summary(_commands()[cmd_name])
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(_Overview):
     """A group whose members are entry points: an app with sub-commands of its own, or a function."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(_commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         point = _commands().get(cmd_name)
