@@ -9,7 +9,6 @@ from aiohttp import web
 
 from muster.errors import unknown
 from muster.model import ServiceState
-from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
@@ -103,7 +102,7 @@ class QuarantineApi:
 
     def _budget(self) -> web.Response:
         fleet, poller = self.pipeline.fleet, self.poller
-        unheard = poller.unheard(fleet.present)
+        unheard = poller.unheard(fleet.is_present)
         return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=poller.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:
@@ -121,7 +120,7 @@ class QuarantineApi:
 
 def _is_of_interest(record: QuarantineRecord, latest: TransitionRecord | None) -> bool:
     is_required = record.decision.requirement is not None or record.decision.upcoming is not None
-    is_failed = latest is not None and any(outcome.effect is Effect.FAILED for outcome in latest.outcomes.values())
+    is_failed = latest is not None and bool(latest.failed)
     is_out_of_the_ordinary = record.is_away or record.left_alone_because is not None or is_required or is_failed
     has_left = record.evidence.has_left
     return not has_left and (is_out_of_the_ordinary or record.state is not ServiceState.IN_SERVICE)
