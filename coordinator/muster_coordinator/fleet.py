@@ -47,6 +47,7 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
+from muster_coordinator.topology.selection_term import Candidate
 
 
 class Fleet:
@@ -67,6 +68,7 @@ class Fleet:
         policy: Policy = Policy(()),  # noqa: B008 (it is frozen)
     ) -> None:
         self.name = name
+        self.declared = declared
         self.epoch = epoch
         self.counts = Counts()
         self._orders = Orders(epoch)
@@ -138,9 +140,9 @@ class Fleet:
         """Every node that was heard and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
 
-    def select(self, selection: str) -> list[str]:
-        """The names of the nodes in a selection such as `rack=r1 health=FAILED`; empty if no node fits."""
-        return self._sweeps.select(selection)
+    def candidates(self, names: Iterable[str]) -> list[Candidate]:
+        """What a selection such as `rack=r1 health=FAILED` compares, of those of these nodes that are known."""
+        return [node.candidate for name in names if (node := self._registry.nodes.get(name)) is not None]
 
     def is_known(self, node: str, head: ReportHead) -> bool:
         """Whether all runs of the node's report with this head were taken already."""

@@ -1,5 +1,6 @@
 """Routes about service states: the nodes out of service and why, and the decisions of people about them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
@@ -22,7 +23,7 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
-from muster_coordinator.web.answers import answer, page
+from muster_coordinator.web.answers import LOOKED_AT, answer, in_slices, page
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
 
@@ -43,8 +44,11 @@ class QuarantineApi:
         """The nodes that are not plainly in service: away, new, to be drained, on hold, or with a failed action."""
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
-        records = fleet.quarantine_records()
-        found = [record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node))]
+
+        def of_interest(records: Iterable[QuarantineRecord]) -> Iterable[str]:
+            return (record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node)))
+
+        found = await in_slices(fleet.quarantine_records(), LOOKED_AT, of_interest)
         return answer(page(found, str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
