@@ -6,13 +6,14 @@ recorded within 10 s beyond its payload, and after a restart it decides within 5
 
 Method: a real agent is recorded first (see `scale_template`): its inventory, and one run of each background check that
 needs no idle node. Then simulated agents repeat these at their cadences with the real outbox, link and encoder, each
-over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite,
-with `--postgres` (a server of its own for each fleet, from Debian's package), or with the database at `--store`, which
-must be empty, so it takes one number of nodes. For each number of nodes, in this order: the time until all have joined; after `--settle-s`, the processor
-time of coordinator and broker, memory, and the growth of the database over `--window-s`; the time from a fault on a
-node until the API says so, for `--faults` nodes one after the other; the API's latencies; a sweep in pairs whose
-payload is simulated (`sweep_member`: a real agent's decisions, but no processes); an orderly restart of the
-coordinator; an orderly restart of the broker, after which each node must have been heard again and none may be lost.
+over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite, with
+`--postgres` (a server of its own for each fleet, from Debian's package), or with the database at `--store`, which must
+be empty and so takes one number of nodes. For each number of nodes, in this order: the time until all have joined;
+after `--settle-s`, the processor time of coordinator and broker, memory, and the growth of the database over
+`--window-s`; the time from a fault on a node until the API says so, for `--faults` nodes one after the other; the API's
+latencies; a sweep in pairs whose payload is simulated (`sweep_member`: a real agent's decisions, but no processes); an
+orderly restart of the coordinator; an orderly restart of the broker, after which each node must have been heard again
+and none may be lost.
 
 Beside it, with `--prometheus`: a real Prometheus that scrapes the same numbers of as many nodes, after the rest has
 ended. `python -m benchmarks.scale_plot` draws the growth from the figures that `--json` wrote.
@@ -102,7 +103,7 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
         stack.push_async_callback(broker.stop)
         await coordinator.start()
         stack.push_async_callback(coordinator.stop)
-        database = await stack.enter_async_context(opened(coordinator.data_dir, url))
+        database = await stack.enter_async_context(opened(coordinator.data_dir, coordinator.store_url))
         began = time.monotonic()
         await stack.enter_async_context(crowd.running(nodes, options.processes, broker.url, template))
         await until(lambda: all_joined(coordinator, nodes), JOINED_WITHIN_S)
@@ -113,7 +114,7 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
         await latencies(taken, coordinator)
         await swept(taken, coordinator, database)
         await restarted_coordinator(taken, coordinator)
-        await restarted_broker(taken, coordinator, database, broker)
+        await restarted_broker(taken, coordinator, broker)
     return taken.figures
 
 
@@ -235,10 +236,10 @@ async def stores(coordinator: Coordinator) -> bool:
     return await coordinator.metric("muster_runs") > 0
 
 
-async def restarted_broker(taken: Measuring, coordinator: Coordinator, database: ScaleDatabase, broker: Broker) -> None:
+async def restarted_broker(taken: Measuring, coordinator: Coordinator, broker: Broker) -> None:
     """Seconds until all nodes have been heard again after a restart of the broker, and how many were lost by it."""
     await until(lambda: all_joined(coordinator, taken.nodes), BACK_WITHIN_S)
-    lost_before = await stories_of_loss(database)
+    lost_before = await stories_of_loss(coordinator)
     await broker.stop()
     began = time.monotonic()
     await broker.start()
@@ -254,12 +255,14 @@ async def restarted_broker(taken: Measuring, coordinator: Coordinator, database:
     await until(all_back, BACK_WITHIN_S)
     taken.note("all back after a restart of the broker", "s", time.monotonic() - began, ("<=", 60.0))
     taken.note("nodes lost meanwhile, at most", "nodes", most_lost, ("<=", 0.0))
-    taken.note("stories of a loss", "entries", await stories_of_loss(database) - lost_before, ("<=", 0.0))
+    taken.note("stories of a loss", "entries", await stories_of_loss(coordinator) - lost_before, ("<=", 0.0))
 
 
-async def stories_of_loss(database: ScaleDatabase) -> int:
+async def stories_of_loss(coordinator: Coordinator) -> float:
     """How many entries of stories say that a node was lost."""
-    return int(await database.scalar("SELECT count(*) FROM story WHERE body LIKE :lost", lost='%"kind":"lost"%'))
+    async with opened(coordinator.data_dir, coordinator.store_url) as database:
+        query = "SELECT count(*) FROM story WHERE body LIKE :lost"
+        return float(await database.scalar(query, lost='%"kind":"lost"%'))
 
 
 def main() -> None:

@@ -70,6 +70,7 @@ class Coordinator:
     ) -> None:
         self.directory = directory
         self.data_dir = directory / "coordinator"
+        self.store_url = store_url
         self._address = free_address()
         self.url = f"http://{self._address}"
         self.client = Client(self.url)
