@@ -29,6 +29,7 @@ SMALLEST = {
     "overload": [
         *("--nodes", "10", "--last-s", "12", "--ramp-s", "0.5", "--doublings", "2", "--after-s", "0", "--faults", "1"),
     ],
+    "loop_holds": ["--nodes", "3", "--calls", "2"],
     "node_list": ["--nodes", "3", "--rounds", "1"],
     "storage": ["--days", "1", "--hours", "2"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
