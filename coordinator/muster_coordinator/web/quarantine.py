@@ -49,7 +49,8 @@ class QuarantineApi:
             return (record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node)))
 
         found = await in_slices(fleet.quarantine_records(), LOOKED_AT, of_interest)
-        return answer(page(found, str, str, wanted, self._known))
+        known = {*fleet.names}  # a node may have been forgotten between two slices
+        return answer(page([name for name in found if name in known], str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
         """The decisions about one node, and the evidence for them."""
