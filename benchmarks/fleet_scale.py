@@ -1,18 +1,22 @@
 """What a fleet of ten thousand nodes costs its coordinator, and how it stands a restart of coordinator and broker.
 
 Claim: at default cadences, 10,000 nodes with eight GPUs take less than half a core and 1 GiB of one coordinator, all
-have joined within 60 s, a fault is in the API within 1 s (p99), and after a restart it decides within 5 s.
+have joined within 60 s, a fault is in the API within 1 s (p99), a sweep of all nodes in pairs is formed, run and
+recorded within 10 s beyond its payload, and after a restart it decides within 5 s.
 
 Method: a real agent is recorded first (see `scale_template`): its inventory, and one run of each background check that
 needs no idle node. Then simulated agents repeat these at their cadences with the real outbox, link and encoder, each
-over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite or
-`--store`. For each number of nodes, in this order: the time until all have joined; after `--settle-s`, the processor
-time of coordinator and broker, memory, and the growth of the database over `--window-s`; the time from a fault on a
-node until the API says so, for `--faults` nodes one after the other; the API's latencies; an orderly restart of the
-coordinator; an orderly restart of the broker, after which each node must have been heard again and none may be lost.
+over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite, with
+`--postgres` (a server of its own for each fleet, from Debian's package), or with the database at `--store`, which must
+be empty and so takes one number of nodes. For each number of nodes, in this order: the time until all have joined;
+after `--settle-s`, the processor time of coordinator and broker, memory, and the growth of the database over
+`--window-s`; the time from a fault on a node until the API says so, for `--faults` nodes one after the other; the API's
+latencies; a sweep in pairs whose payload is simulated (`sweep_member`: a real agent's decisions, but no processes); an
+orderly restart of the coordinator; an orderly restart of the broker, after which each node must have been heard again
+and none may be lost.
 
 Beside it, with `--prometheus`: a real Prometheus that scrapes the same numbers of as many nodes, after the rest has
-ended.
+ended. `python -m benchmarks.scale_plot` draws the growth from the figures that `--json` wrote.
 
 Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own. The
 agents' outboxes are in memory, and their connections have no TLS.
@@ -20,19 +24,21 @@ agents' outboxes are in memory, and their connections have no TLS.
 
 import argparse
 import asyncio
-import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
 from benchmarks.figures import Figure, Target, arguments, median_of, publish
+from benchmarks.private_postgres import postgres
 from benchmarks.prometheus_scrape import scrape
 from benchmarks.scale_agents import node_name
+from benchmarks.scale_database import ScaleDatabase, opened
 from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, until
+from benchmarks.scale_sweep import sweep_all
 from benchmarks.scale_template import Template, recorded
 
 DAY_S = 86_400.0
@@ -89,21 +95,24 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
     """The figures of one number of nodes."""
     taken = Measuring(nodes, options)
     broker = Broker(directory)
-    coordinator = Coordinator(directory, broker.url, options.store)
     crowd = Crowd()
     async with AsyncExitStack() as stack:
+        url = stack.enter_context(postgres(directory)) if options.postgres else options.store
+        coordinator = Coordinator(directory, broker.url, url)
         await broker.start()
         stack.push_async_callback(broker.stop)
         await coordinator.start()
         stack.push_async_callback(coordinator.stop)
+        database = await stack.enter_async_context(opened(coordinator.data_dir, coordinator.store_url))
         began = time.monotonic()
         await stack.enter_async_context(crowd.running(nodes, options.processes, broker.url, template))
         await until(lambda: all_joined(coordinator, nodes), JOINED_WITHIN_S)
         taken.note("all have joined", "s", time.monotonic() - began, ("<=", 60.0))
         await asyncio.sleep(options.settle_s)
-        await resources(taken, coordinator, broker, crowd)
+        await resources(taken, coordinator, database, broker, crowd)
         await faults(taken, coordinator, crowd)
         await latencies(taken, coordinator)
+        await swept(taken, coordinator, database)
         await restarted_coordinator(taken, coordinator)
         await restarted_broker(taken, coordinator, broker)
     return taken.figures
@@ -115,11 +124,13 @@ async def all_joined(coordinator: Coordinator, nodes: int) -> bool:
     return known == nodes and lost == 0
 
 
-async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker, crowd: Crowd) -> None:
+async def resources(
+    taken: Measuring, coordinator: Coordinator, database: ScaleDatabase, broker: Broker, crowd: Crowd
+) -> None:
     """Processor time, memory, traffic and growth of the database, over a window."""
     parts = {"coordinator": coordinator.process, "broker": psutil.Process(broker.process.pid)}
     before = {name: cpu_s(process) for name, process in parts.items()}
-    size, runs = coordinator.database_bytes, await coordinator.metric("muster_runs")
+    size, runs = await database.size_bytes(), await coordinator.metric("muster_runs")
     sent, received = await crowd.traffic()
     began = time.monotonic()
     await asyncio.sleep(taken.options.window_s)
@@ -135,9 +146,8 @@ async def resources(taken: Measuring, coordinator: Coordinator, broker: Broker, 
     taken.note("received by each node", "MB/day", (received_since - received) * a_day)
     both = (sent_since - sent + received_since - received) * a_day
     taken.note("traffic of each node", "MB/day", both, ("<=", 3.0))
-    if taken.options.store is None:
-        grown = (coordinator.database_bytes - size) / passed * DAY_S / taken.nodes
-        taken.note("growth of the database for each node", "MB/day", grown / 1e6)
+    grown = (await database.size_bytes() - size) / passed * DAY_S / taken.nodes
+    taken.note("growth of the database for each node", "MB/day", grown / 1e6)
     taken.note("memory of the coordinator", "MiB", coordinator.process.memory_info().rss / MIB, ("<=", 1024.0))
     taken.note("commands that wait to be stored", "commands", await coordinator.metric("muster_backlog"))
 
@@ -200,6 +210,16 @@ async def seconds_of(request: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
+async def swept(taken: Measuring, coordinator: Coordinator, database: ScaleDatabase) -> None:
+    """Seconds beyond its payload that a sweep of all nodes in pairs takes."""
+    work_s = taken.options.sweep_work_s
+    found = await sweep_all(coordinator, database, taken.nodes, work_s)
+    what = "sweep in pairs, formed, run and recorded beyond its simulated payload"
+    taken.note(what, "s", found.recorded_s - work_s, ("<=", 10.0))
+    taken.note("processor time of the coordinator during the sweep", "s", found.processor_s)
+    taken.note("runs of the sweep that are missing", "runs", found.missing, ("<=", 0.0))
+
+
 async def restarted_coordinator(taken: Measuring, coordinator: Coordinator) -> None:
     """Seconds from the start of a new coordinator until it stores what the nodes report."""
     await coordinator.stop()
@@ -235,21 +255,14 @@ async def restarted_broker(taken: Measuring, coordinator: Coordinator, broker: B
     await until(all_back, BACK_WITHIN_S)
     taken.note("all back after a restart of the broker", "s", time.monotonic() - began, ("<=", 60.0))
     taken.note("nodes lost meanwhile, at most", "nodes", most_lost, ("<=", 0.0))
-    if taken.options.store is None:
-        taken.note("stories of a loss", "entries", await stories_of_loss(coordinator) - lost_before, ("<=", 0.0))
+    taken.note("stories of a loss", "entries", await stories_of_loss(coordinator) - lost_before, ("<=", 0.0))
 
 
 async def stories_of_loss(coordinator: Coordinator) -> float:
     """How many entries of stories say that a node was lost."""
-    if not (file := coordinator.directory / "coordinator" / "muster.db").exists():
-        return 0.0
-    return await asyncio.to_thread(_count_losses, file)
-
-
-def _count_losses(file: Path) -> float:
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        (count,) = connection.execute("""SELECT count(*) FROM story WHERE body LIKE '%"kind":"lost"%'""").fetchone()
-    return float(count)
+    async with opened(coordinator.data_dir, coordinator.store_url) as database:
+        query = "SELECT count(*) FROM story WHERE body LIKE :lost"
+        return float(await database.scalar(query, lost='%"kind":"lost"%'))
 
 
 def main() -> None:
@@ -261,9 +274,13 @@ def main() -> None:
     parser.add_argument("--window-s", type=float, default=60.0, help="seconds over which processor time is taken")
     parser.add_argument("--faults", type=int, default=100, help="nodes that break, one after the other")
     parser.add_argument("--requests", type=int, default=50, help="requests for each latency")
-    parser.add_argument("--store", help="URL of the database, if not SQLite")
+    parser.add_argument("--sweep-work-s", type=float, default=2.0, help="how long the ranks of the sweep work")
+    parser.add_argument("--store", help="URL of an empty database, if not SQLite")
+    parser.add_argument("--postgres", action="store_true", help="with a PostgreSQL server of its own")
     parser.add_argument("--prometheus", action="store_true", help="with a Prometheus beside it")
     options = parser.parse_args()
+    if options.store and (options.postgres or len(options.nodes) > 1):
+        parser.error("--store takes one number of nodes, and no --postgres")
     with tempfile.TemporaryDirectory() as directory:
         figures = asyncio.run(measure(options, Path(directory)))
     publish(options, figures)

@@ -42,7 +42,14 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[16, 232], metavar="N", help="sizes of the fleet")
     parser.add_argument("--seeds", type=int, default=10, help="fabrics of each case and size")
-    parser.add_argument("--cases", nargs="+", choices=[*CASES], default=[*CASES], metavar="CASE", help=", ".join(CASES))
+    parser.add_argument(
+        "--cases",
+        nargs="+",
+        choices=[*CASES],
+        default=[*CASES],
+        metavar="CASE",
+        help=", ".join(CASES).replace("%", "%%"),
+    )
     parser.add_argument("--methods", nargs="+", choices=[*METHODS], default=[*METHODS], metavar="METHOD")
     parser.add_argument("--passes", type=int, nargs="+", default=[1], help="in which our strategy runs every node")
     parser.add_argument("--noise", type=float, nargs="+", default=[USUAL_NOISE], help="of a repetition, relative")

@@ -28,7 +28,7 @@ import aiomqtt
 from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet import POLL_S, Fleet, mosquitto
 from benchmarks.scale_parts import until
-from benchmarks.scale_template import Template, record
+from benchmarks.scale_template import Template, recorded
 
 from muster.errors import Unavailable
 from muster.wire import codec
@@ -45,16 +45,13 @@ PAGES = {"/nodes": ("nodes",), "/fleet/nodes": ("fleet", "nodes")}
 async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
     """The figures of one fleet."""
     names = [f"node-{number:05}" for number in range(options.nodes)]
-    async with mosquitto(directory) as broker:
-        recorded = directory / "recorded"
-        recorded.mkdir()
-        template = await record(recorded, broker)
-        async with Fleet(directory, broker) as fleet:
-            await join(fleet, broker, template, names)
-            figures = [await undisturbed(fleet.url)]
-            for name, path in PAGES.items():
-                figures += await pages(fleet, name, path, options.rounds)
-            figures += await command(fleet.url)
+    template = await recorded(directory)
+    async with mosquitto(directory) as broker, Fleet(directory, broker) as fleet:
+        await join(fleet, broker, template, names)
+        figures = [await undisturbed(fleet.url)]
+        for name, path in PAGES.items():
+            figures += await pages(fleet, name, path, options.rounds)
+        figures += await command(fleet.url)
     return figures
 
 

@@ -2,7 +2,8 @@
 
 What a real agent measured, its inventory and its checks come from a file (see `scale_template`). Each simulated agent
 repeats these runs at their cadence, from a share of the interval that depends on its name, as a real schedule does, and
-lets the noisy figures move. Simulated are the measurements, the processes and the disk: the outbox is in memory.
+lets the noisy figures move. It also takes part in sweeps, with a simulated payload (see `sweep_member`). Simulated are
+the measurements, the processes and the disk: the outbox is in memory.
 
 Arguments: the URL of the broker, the file, and the first and last number of its nodes. It ends with its standard input,
 on which commands come as lines:
@@ -25,6 +26,7 @@ from urllib.parse import urlsplit
 import aiomqtt
 from benchmarks.lean_mqtt import TRAFFIC, LeanClient
 from benchmarks.scale_template import Template
+from benchmarks.sweep_member import SweepMember, with_sweeps
 
 import muster
 from muster import logs
@@ -32,7 +34,7 @@ from muster.config import BrokerSettings, LogSettings, Settings
 from muster.model import Action, Finding, Run, Severity, Verdict
 from muster.references import Reference
 from muster.wire import codec
-from muster.wire.messages import Presence, new_id
+from muster.wire.messages import AnyGroupReply, Presence, new_id
 from muster.wire.topics import NodeTopic
 from muster_agent.decide.schedule import spread
 from muster_agent.wire.link import AgentLink
@@ -72,8 +74,9 @@ class SimulatedAgent:
         self._template = template
         self._random = random.Random(name)  # noqa: S311 (noise, no secret)
         self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
-        self._link = SimulatedLink(settings, self._outbox, metrics, _ignore, _ignore_references)
-        self._link.announce(template.inventory_of(name))
+        member = SweepMember(name, self._reply, self.report)
+        self._link = SimulatedLink(settings, self._outbox, metrics, member.take, _ignore_references)
+        self._link.announce(with_sweeps(template.inventory_of(name)))
         self._due: dict[str, asyncio.TimerHandle] = {}
         self.runs = 0
 
@@ -95,6 +98,9 @@ class SimulatedAgent:
         if (kept := self._outbox.append(run)) is not None:
             self.runs += 1
             self._link.appended(kept)
+
+    def _reply(self, message: AnyGroupReply) -> None:
+        self._link.reply(message)
 
     def fail(self, code: str) -> None:
         """Reports a fault of the node at once."""
@@ -127,10 +133,6 @@ class SimulatedAgent:
         moved = value * self._random.uniform(0.97, 1.03)
         is_counted = value.is_integer() and "power" not in name  # in degrees, percent or MHz
         return float(round(moved)) if is_counted else round(moved, 3)
-
-
-def _ignore(_event: object) -> None:
-    """Nothing is asked of these agents."""
 
 
 def _ignore_references(_rows: tuple[Reference, ...]) -> None:

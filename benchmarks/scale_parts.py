@@ -69,11 +69,13 @@ class Coordinator:
         self, directory: Path, broker: str, store_url: str | None, others: Mapping[str, object] | None = None
     ) -> None:
         self.directory = directory
+        self.data_dir = directory / "coordinator"
+        self.store_url = store_url
         self._address = free_address()
         self.url = f"http://{self._address}"
         self.client = Client(self.url)
         settings = {
-            "data_dir": str(directory / "coordinator"),
+            "data_dir": str(self.data_dir),
             "broker": {"url": broker},
             "http": {"listen": self._address, "trust_loopback": True},
             "log": {"format": "json"},
@@ -97,11 +99,6 @@ class Coordinator:
     def process(self) -> psutil.Process:
         """The process, to be measured."""
         return psutil.Process(self.part.process.pid)
-
-    @property
-    def database_bytes(self) -> int:
-        """The size of the SQLite files."""
-        return sum(file.stat().st_size for file in (self.directory / "coordinator").glob("muster.db*"))
 
     async def answers(self) -> bool:
         """Whether it answers. Unavailable if it has ended."""

@@ -14,12 +14,13 @@ from muster.quarantine_settings import QuarantineSettings
 from muster.topology_labels import TopologyLabels
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.decided_states import DecidedStates
+from muster_coordinator.evidence.fleet_view import fleet_view
 from muster_coordinator.evidence.inventory_intake import InventoryIntake
+from muster_coordinator.evidence.node_counts import Tally
 from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
-from muster_coordinator.evidence.tally import Tally, fleet_view, tally
 from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
@@ -46,6 +47,7 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.registry import SweepRegistry
 from muster_coordinator.sweeps.requests import order_run
 from muster_coordinator.sweeps.timetable import Timetable
+from muster_coordinator.topology.selection_term import Candidate
 
 
 class Fleet:
@@ -66,6 +68,7 @@ class Fleet:
         policy: Policy = Policy(()),  # noqa: B008 (it is frozen)
     ) -> None:
         self.name = name
+        self.declared = declared
         self.epoch = epoch
         self.counts = Counts()
         self._orders = Orders(epoch)
@@ -91,9 +94,9 @@ class Fleet:
             self._tests,
             inventories=self.inventories,
             quotas=self._quotas,
-            has_left=self._has_left_in_service,
+            has_left=self._quarantine.has_left_in_service,
         )
-        self._reports = ReportIntake(self._registry, self._awaits, self._orders, self.counts, self._quotas)
+        self._reports = ReportIntake(self._registry, self._quarantine.awaits, self._orders, self.counts, self._quotas)
 
     def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[FleetCommand]:
         """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""
@@ -137,18 +140,18 @@ class Fleet:
         """Every node that was heard and has not been forgotten, by name."""
         return sorted(self._registry.nodes)
 
-    def select(self, selection: str) -> list[str]:
-        """The names of the nodes in a selection such as `rack=r1 health=FAILED`; empty if no node fits."""
-        return self._sweeps.select(selection)
+    def candidates(self, names: Iterable[str]) -> list[Candidate]:
+        """What a selection such as `rack=r1 health=FAILED` compares, of those of these nodes that are known."""
+        return [node.candidate for name in names if (node := self._registry.nodes.get(name)) is not None]
 
     def is_known(self, node: str, head: ReportHead) -> bool:
         """Whether all runs of the node's report with this head were taken already."""
         return self._reports.is_known(node, head)
 
-    @property
-    def present(self) -> frozenset[str]:
-        """The nodes that were heard and have not left since."""
-        return frozenset(name for name, node in self._registry.nodes.items() if not node.left)
+    def is_present(self, name: str) -> bool:
+        """Whether a node was heard and has not left since."""
+        node = self._registry.nodes.get(name)
+        return node is not None and not node.left
 
     def remembers(self, name: str) -> bool:
         """Whether it is a known node, or a node that has left and is still remembered."""
@@ -192,6 +195,12 @@ class Fleet:
         """The nodes of each scheduler at its last survey, by actor."""
         return listed_by_actor(self._quarantine.records.values())
 
+    @property
+    def failing(self) -> dict[str, int]:
+        """By actor, the number of nodes whose last transition it has failed to carry out."""
+        failed = self._quarantine.failed.items()
+        return {actor: len(nodes & self._registry.nodes.keys()) for actor, nodes in failed}
+
     def latest_transition(self, node: str) -> TransitionRecord | None:
         """The last transition of a node, with its outcome at each actor; None if there was none."""
         return self._quarantine.latest_transition(node)
@@ -225,7 +234,7 @@ class Fleet:
 
     def tally(self, now: float) -> Tally:
         """The numbers of its nodes."""
-        return tally(self._registry, now)
+        return self._registry.counts.tally(now)
 
     def _restore_decisions(self, saved: StoredFleet, now: float) -> list[FleetCommand]:
         records = self._states.adopt(saved.quarantine)
@@ -267,15 +276,6 @@ class Fleet:
                 return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(event, now)]
             case events.ReportRepeated(node):
                 return [*self._liveness.hear(node, self._orders.new_id(), now), *self._reports.repeat(event, now)]
-
-    def _awaits(self, node: str, run: str) -> bool:
-        """Whether the run is the test that the quarantine has requested from the node."""
-        record = self._quarantine.records.get(node)
-        return record is not None and record.awaits(run)
-
-    def _has_left_in_service(self, node: str) -> bool:
-        record = self._quarantine.records.get(node)
-        return record is not None and has_left_in_service(record)
 
     def _learn(self, event: events.LearnedEvent, now: float) -> list[FleetCommand]:
         """Takes an event about a node other than a run, about the connection to the broker, or about our own load."""

@@ -21,6 +21,7 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.quarantine_events import SaveTransition
+from muster_coordinator.topology.selection import parse_selection
 
 
 def test_a_new_node_joins() -> None:
@@ -64,6 +65,11 @@ def test_a_node_is_lost_after_three_heartbeats_and_comes_back() -> None:
     assert made.handle(presence("a", online=False), 42.0) == []
 
 
+def selected(made: Fleet, selection: str) -> list[str]:
+    """The nodes that a selection chooses, by name."""
+    return list(parse_selection(selection).fitting(made.candidates(made.names), made.declared).nodes)
+
+
 def test_a_lost_node_is_healthy_nowhere() -> None:
     """Selections, counts and the API agree, and its last health is still known; a fault does not go away."""
     made = fleet("good", "bad", "here")
@@ -81,8 +87,8 @@ def test_a_lost_node_is_healthy_nowhere() -> None:
     assert made.view(40.0).health == {Health.UNKNOWN: 1, Health.FAILED: 1, Health.HEALTHY: 1}
     for health in Health:
         expected = sorted(name for name, (_, now, _) in shown.items() if now is health)
-        assert made.select(f"health={health}") == expected
-    assert made.select("health!=HEALTHY") == made.select("health=LOST") == ["bad", "good"]
+        assert selected(made, f"health={health}") == expected
+    assert selected(made, "health!=HEALTHY") == selected(made, "health=LOST") == ["bad", "good"]
 
 
 def test_the_first_healthy_run_puts_a_node_into_service() -> None:

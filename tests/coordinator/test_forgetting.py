@@ -244,7 +244,7 @@ def test_one_that_has_another_under_its_name_need_not_fall_silent(left: Story, r
     left.measure("n1")
     anew = SchedulerNode(node="n1", mark=Mark.OURS, is_new=True, registration="second")
     left.feed(NodeSurveyed(actor="k8s", node=anew))
-    assert "n1" not in left.fleet.present
+    assert not left.fleet.is_present("n1")
     if restarts:
         left.restart()
     left.feed(PresenceSeen(Presence(id="m", sent_at=left.now, node="n1", online=True)))

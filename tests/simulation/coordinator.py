@@ -82,7 +82,7 @@ class Coordinator:
     def take(self, event: FleetEvent) -> None:
         before = self._promises.about(event, self.fleet)
         commands = self.fleet.handle(event, self._world.now)
-        self._promises.check(self.fleet, commands)
+        self._promises.check(self.fleet, commands, self._world.now)
         assert before is None or self._promises.about(event, self.fleet) == before, "a late message has changed a sweep"
         self._store(commands)
         if len(commands) > 1 and self._world.random.random() < self._world.weather.coordinator_crashes / 10:

@@ -1,5 +1,7 @@
 """What always has to hold in a simulated fleet, looked at after every step."""
 
+from tests.coordinator.recount import assert_counts
+
 from muster.wire.messages import (
     Join,
 )
@@ -12,6 +14,9 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, SweepRecord
 from muster_coordinator.sweeps.sweep import Sweep
+
+COUNTED_EVERY = 25
+"""Steps between two counts of all nodes, which take longer than a step."""
 
 
 class Promises:
@@ -31,9 +36,11 @@ class Promises:
         was_missing = event.message.node in fleet._sweeps._unheard  # then groups can be formed because it is back
         return None if was_missing else fleet._sweeps.record(event.message.group.rpartition("-")[0])
 
-    def check(self, fleet: Fleet, commands: list[FleetCommand]) -> None:
+    def check(self, fleet: Fleet, commands: list[FleetCommand], now: float) -> None:
         """After a step of the fleet."""
         self._steps += 1
+        if self._steps % COUNTED_EVERY == 0:
+            assert_counts(fleet, now)
         new = self._formed(commands)
         sweeps = list(fleet._sweeps.running.values())
         groups = [[group.members for group in sweep.live.values()] for sweep in sweeps]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from muster.model import ServiceState
 from muster_coordinator.evidence.registry import NodeRegistry
-from muster_coordinator.model.events import Announce, FleetCommand, SaveNode
+from muster_coordinator.model.events import FleetCommand, SaveNode
 from muster_coordinator.model.quarantine import NodeDecision, QuarantineRecord
 
 
@@ -27,6 +27,7 @@ class DecidedStates:
             record = records.setdefault(name, QuarantineRecord(node=name, decision=decision))
             node.dry_run, node.left = record.decision.dry_run, record.evidence.has_left
             node.evidence.date_as(record.evidence.findings)
+            self._registry.counts.count(node)
         return tuple(records.values())
 
     def show(self, record: QuarantineRecord, now: float) -> list[FleetCommand]:
@@ -38,4 +39,4 @@ class DecidedStates:
         if node.service is not record.state:
             self.changes[record.state] += 1
         node.service, node.dry_run, node.left = decided
-        return [SaveNode(node.record()), Announce("node", self._registry.view(node, now))]
+        return [SaveNode(node.record()), self._registry.announce(node, now)]

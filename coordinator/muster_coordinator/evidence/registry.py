@@ -4,8 +4,6 @@ Each change returns commands: store the record of the node, announce its view, a
 of the cause.
 """
 
-from collections import Counter
-
 from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import Report
 from muster_coordinator.evidence.definitions import Announcements
@@ -14,6 +12,7 @@ from muster_coordinator.evidence.health import HeldFindings, conviction, held_fi
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
+from muster_coordinator.evidence.node_counts import NodeCounts
 from muster_coordinator.evidence.places import Places, learned_places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.rebuilt_evidence import rebuild
@@ -32,8 +31,9 @@ from muster_coordinator.topology.learned import MeasuredPair
 class NodeRegistry:
     """All known nodes by name (`nodes`), and the `baselines` that they are compared with.
 
-    `heartbeats` tell which nodes are lost. `story` writes the entries of stories. `domain` is the level of the topology
-    at which nodes fail together. `news` are events for the quarantine, and `due` are records of evidence to store.
+    `heartbeats` tell which nodes are lost, `counts` how many nodes of each kind there are. `story` writes the entries
+    of stories. `domain` is the level of the topology at which nodes fail together. `news` are events for the
+    quarantine, and `due` are records of evidence to store.
     """
 
     def __init__(self, orders: Orders, heartbeat_s: float, places: Places, domain: str) -> None:
@@ -42,13 +42,13 @@ class NodeRegistry:
         self._announced = Announcements()
         self._definitions = SharedValues()
         self.heartbeats = Heartbeats(heartbeat_s)
+        self.counts = NodeCounts(self.heartbeats)
         self.story = Story(orders)
         self.due = DueRecords(self.nodes)
         self._conduct = Conduct()
         self._orders = orders
         self._places = places
         self.news = QuarantineNews(self.nodes, self._announced, domain)
-        self._types: Counter[str | None] | None = None
         self._gone: dict[str, float] = {}  # the time when each forgotten node was forgotten, until it is heard again
 
     def restore(self, saved: StoredFleet, now: float) -> list[FleetCommand]:
@@ -63,8 +63,9 @@ class NodeRegistry:
             else:
                 node = self.nodes[record.name] = Node.from_record(record)
                 node.backlog_before = now
+                self.counts.count(node)
         self._announced.restore(node.checks.values() for node in self.nodes.values())
-        self.baselines.restore(StoredComparisons.of(saved, self._machine_types))
+        self.baselines.restore(StoredComparisons.of(saved, self.counts.machine_types))
         outdated = self.nodes.keys() - self.due.restore(saved.evidence)
         commands: list[FleetCommand] = []
         if outdated:
@@ -81,6 +82,11 @@ class NodeRegistry:
 
     def view(self, node: Node, now: float) -> NodeView:
         return node.view(lost=self.heartbeats.is_lost(node.name, now))
+
+    def announce(self, node: Node, now: float) -> Announce:
+        """Counts a node that has changed, and tells listeners about it."""
+        self.counts.count(node)
+        return Announce("node", self.view(node, now))
 
     def hear(self, name: str, cause: str, now: float, *, kept: bool = False) -> list[FleetCommand]:
         """Notes that a node was heard. A new node becomes known.
@@ -99,7 +105,6 @@ class NodeRegistry:
             return []
         if node is None:
             node = self.nodes[name] = Node(name, now, now, forgotten_at=self._gone.pop(name, 0.0))
-            self._types = None
             self._places.locate(node)
             self.due.note(name)
             entry = self.story.tell(name, "joined", "heard for the first time", cause, now)
@@ -127,9 +132,9 @@ class NodeRegistry:
     def forget(self, name: str, now: float) -> list[FleetCommand]:
         """Forgets a node that has left. If it is heard again, it is a new node."""
         node = self.nodes.pop(name)
+        self.counts.drop(name)
         self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
-        self._types = None
         self._gone[name] = node.forgotten_at = now
         self.due.note(name)
         return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
@@ -148,9 +153,9 @@ class NodeRegistry:
     def erase(self, name: str) -> list[FleetCommand]:
         """Deletes everything about a node."""
         if (node := self.nodes.pop(name, None)) is not None:
+            self.counts.drop(name)
             self._announced.replace(node.checks.values(), ())
         self._conduct.forget(name)
-        self._types = None
         self._gone.pop(name, None)
         self.due.erase(name)
         return self.baselines.forget(name)
@@ -167,7 +172,6 @@ class NodeRegistry:
         if not node.note_inventory(message):
             return [] if seen.digest == digest_before else [SaveNode(node.record())]
         self._announced.replace(before.values(), node.checks.values())
-        self._types = None
         entries = self.story.not_loaded(node.name, plugins_before, node.plugins, message.id, now)
         judged = self._judge(node, message.id, now) if node.examined_health is not node.health else []
         self.news.note_details(node)
@@ -188,6 +192,7 @@ class NodeRegistry:
         """Notes an agent's data about its outbox. Data that the broker retained is old: runs may wait since then."""
         node = self.nodes[event.message.node]
         node.note_presence(event.message)
+        self.counts.count_outbox(node)
         if node.backlog_before is not None and not event.kept and event.message.outbox == 0:
             node.backlog_before = None
             self.news.note_evidence(node)
@@ -283,15 +288,8 @@ class NodeRegistry:
     def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
-        alike = self._machine_types[node.inventory.machine_type]
+        alike = self.counts.machine_types[node.inventory.machine_type]
         return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
-
-    @property
-    def _machine_types(self) -> Counter[str | None]:
-        """The number of nodes of each machine type, counted again when it may have changed."""
-        if self._types is None:
-            self._types = Counter(node.inventory.machine_type for node in self.nodes.values())
-        return self._types
 
     def _tell_found(self, run: Run, now: float) -> list[FleetCommand]:
         """The story entries for findings of a run that did not stand against its node before."""
@@ -336,7 +334,7 @@ class NodeRegistry:
             text = f"{before} to {node.health}: {because}"
             commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
         self.news.note_evidence(node)
-        return [*commands, Announce("node", self.view(node, now))]
+        return [*commands, self.announce(node, now)]
 
     def _examine(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Notes that a check has reported without a change of evidence, perhaps as the last one that was missing."""
@@ -347,4 +345,4 @@ class NodeRegistry:
         return []
 
     def _changed(self, node: Node, now: float) -> list[FleetCommand]:
-        return [SaveNode(node.record()), Announce("node", self.view(node, now))]
+        return [SaveNode(node.record()), self.announce(node, now)]

@@ -105,15 +105,12 @@ def read_node(body: str) -> NodeRecord:
         return NodeRecord.model_validate({key: value for key, value in stored.items() if key not in _FROM_NODE})
 
 
-class NodeView(Data):
-    """A node as the API serves it.
+class NodeState(Data):
+    """What both the API's node and its summary say about the state of a node.
 
     `lost` says only that its heartbeat has stopped. The `health` of a lost node is UNKNOWN, or its fault if it has one.
     `last_health` is its health when it last reported. A node that has `left` the fleet is silent and no scheduler lists
-    it, or another node has its name.
-
-    In a `dry_run` the service state is what it would be. `clock_ahead_s` is how many seconds its clock is ahead of the
-    coordinator's; negative if it is behind, None if it is right.
+    it, or another node has its name. In a `dry_run` the service state is what it would be.
     """
 
     name: str
@@ -124,6 +121,19 @@ class NodeView(Data):
     lost: bool
     left: bool = False
     last_seen: Instant
+
+
+class NodeView(NodeState):
+    """A node as the API serves it.
+
+    `lost` says only that its heartbeat has stopped. The `health` of a lost node is UNKNOWN, or its fault if it has one.
+    `last_health` is its health when it last reported. A node that has `left` the fleet is silent and no scheduler lists
+    it, or another node has its name.
+
+    In a `dry_run` the service state is what it would be. `clock_ahead_s` is how many seconds its clock is ahead of the
+    coordinator's; negative if it is behind, None if it is right.
+    """
+
     clock_ahead_s: float | None = None
     devices: tuple[Device, ...]
     findings: tuple[NodeFinding, ...]
@@ -155,17 +165,9 @@ class FindingSummary(Data):
     evidence: dict[str, int] = {}
 
 
-class NodeSummary(Data):
+class NodeSummary(NodeState):
     """What a list shows of a node: a fifteenth of its `NodeView`, whose fields of the same names it has."""
 
-    name: str
-    health: Health
-    last_health: Health | None = None
-    service: ServiceState
-    dry_run: bool = False
-    lost: bool
-    left: bool = False
-    last_seen: Instant
     devices: tuple[DeviceCount, ...]
     findings: tuple[FindingSummary, ...]
 

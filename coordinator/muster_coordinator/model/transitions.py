@@ -34,6 +34,11 @@ class TransitionRecord(Data):
     outcomes: dict[Name, ActorOutcome] = {}
 
     @property
+    def failed(self) -> tuple[str, ...]:
+        """The actors that have failed to carry it out."""
+        return tuple(actor for actor, outcome in self.outcomes.items() if outcome.effect is Effect.FAILED)
+
+    @property
     def next_try(self) -> float | None:
         """When the next actor is retried."""
         retries = (outcome.next_try for outcome in self.outcomes.values())

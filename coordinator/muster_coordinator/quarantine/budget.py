@@ -3,6 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Iterable
 
+from muster.model import ServiceState
 from muster.quarantine_settings import BudgetSettings
 from muster_coordinator.model.quarantine import QuarantineRecord, Wait
 
@@ -15,7 +16,8 @@ def share_of(share: str, whole: int) -> int:
 class Census:
     """How many nodes count as capacity and how many of them are away, in the fleet and by failure domain.
 
-    ACCEPTING nodes and those that have left do not count. `kept_out` counts new nodes that actors keep out.
+    ACCEPTING nodes and those that have left do not count. `kept_out` counts new nodes that actors keep out. `held` are
+    the nodes in state HELD, and `kept_off` those that others keep work off, by how they do it.
     """
 
     def __init__(self) -> None:
@@ -24,6 +26,8 @@ class Census:
         self.kept_out = 0
         self.members_of: Counter[str] = Counter()
         self.away_of: Counter[str] = Counter()
+        self.held: set[str] = set()
+        self.kept_off: dict[str, set[str]] = {}
 
     def count(self, record: QuarantineRecord, by: int) -> None:
         """Counts a record in (1) or out (-1)."""
@@ -36,6 +40,20 @@ class Census:
         if (domain := record.evidence.domain) is not None:
             self.members_of[domain] += by
             self.away_of[domain] += by * is_away
+        if record.state is ServiceState.HELD:
+            _enter(self.held, record.node, by)
+        for how in dict.fromkeys(record.kept_off):
+            _enter(self.kept_off.setdefault(how, set()), record.node, by)
+            if not self.kept_off[how]:
+                del self.kept_off[how]
+
+
+def _enter(names: set[str], name: str, by: int) -> None:
+    """Puts a name in (1) or takes it out (-1)."""
+    if by > 0:
+        names.add(name)
+    else:
+        names.remove(name)
 
 
 class Limits:

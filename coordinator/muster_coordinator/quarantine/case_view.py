@@ -1,7 +1,5 @@
 """What the API serves of a node and of the fleet, made from the records."""
 
-from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 from muster.alarm import Alarm
@@ -87,7 +85,6 @@ def _will_drain_again(record: QuarantineRecord, settings: QuarantineSettings, po
 def fleet_view(
     settings: QuarantineSettings,
     census: Census,
-    records: Iterable[QuarantineRecord],
     fleet: FleetState,
     *,
     alarms: tuple[Alarm, ...],
@@ -102,27 +99,18 @@ def fleet_view(
         for name, away in sorted(census.away_of.items())
         if away
     )
-    records = tuple(records)
-    held = (record.node for record in records if record.state is ServiceState.HELD and not record.evidence.has_left)
     return QuarantineView(
         mode=settings.mode,
         nodes=census.members,
         away=census.away,
         limit=limits.limit(census.members),
         per_minute=settings.limits.per_minute,
-        held=tuple(sorted(held)),
+        held=tuple(sorted(census.held)),
         frozen=fleet.mass_events,
         domains=tuple(domains),
-        kept_off=_kept_off(records),
+        kept_off=tuple(
+            KeptOffView(how=how, nodes=tuple(sorted(nodes))) for how, nodes in sorted(census.kept_off.items())
+        ),
         catching_up=catching_up,
         alarms=alarms,
     )
-
-
-def _kept_off(records: Iterable[QuarantineRecord]) -> tuple[KeptOffView, ...]:
-    """The members that others keep work off, by how they do it."""
-    nodes: defaultdict[str, list[str]] = defaultdict(list)
-    for record in records:
-        for how in record.kept_off if record.is_member else ():
-            nodes[how].append(record.node)
-    return tuple(KeptOffView(how=how, nodes=tuple(sorted(names))) for how, names in sorted(nodes.items()))

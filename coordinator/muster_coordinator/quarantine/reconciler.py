@@ -6,7 +6,7 @@ cordoned now. Nothing is queued for later, so no outdated decision can be carrie
 records as they are at that moment.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from muster.model import Name, ServiceState
@@ -34,6 +34,7 @@ from muster_coordinator.quarantine.change import Change, note
 from muster_coordinator.quarantine.desired import Rules, StateStep, desired
 from muster_coordinator.quarantine.evaluation import after_evaluation
 from muster_coordinator.quarantine.ids import Ids
+from muster_coordinator.quarantine.membership import has_left_in_service
 from muster_coordinator.quarantine.node_intake import NodeIntake
 from muster_coordinator.quarantine.policy import Policy, evaluate_policy
 from muster_coordinator.quarantine.records import Records
@@ -87,6 +88,21 @@ class Reconciler:
         """The record of every node, by name."""
         return self._records.by_node
 
+    def awaits(self, node: str, run: str) -> bool:
+        """Whether the run is the test that was requested from the node."""
+        record = self.records.get(node)
+        return record is not None and record.awaits(run)
+
+    def has_left_in_service(self, node: str) -> bool:
+        """Whether the node left the fleet while it was not out of service, and was not heard again."""
+        record = self.records.get(node)
+        return record is not None and has_left_in_service(record)
+
+    @property
+    def failed(self) -> Mapping[str, Set[str]]:
+        """By actor, the nodes whose latest transition it has failed to carry out."""
+        return self._transitions.failed
+
     def latest_transition(self, node: str) -> TransitionRecord | None:
         """A node's last transition with its outcomes; None when there is none, or it no longer counts."""
         return self._transitions.latest(node)
@@ -103,7 +119,6 @@ class Reconciler:
         return case_view.fleet_view(
             self._settings,
             self._records.census,
-            self.records.values(),
             self._fleet,
             alarms=self._alarms.standing(self._fleet),
             catching_up=len(self._backlogs.catching_up),

@@ -1,7 +1,7 @@
 """Surveys the nodes at the schedulers of all actors, at the start and every few minutes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from types import MappingProxyType
 
@@ -87,13 +87,13 @@ class ActorPoller:
         for actor, survey in surveys.items():
             await self._take_survey(actor, survey)
 
-    def unheard(self, present: Container[str]) -> tuple[str, ...]:
-        """Nodes that are kept out as new or by our mark and are not `present`, so that muster never accepts them.
+    def unheard(self, is_present: Callable[[str], bool]) -> tuple[str, ...]:
+        """Nodes that are kept out as new or by our mark and are not present, so that muster never accepts them.
 
         The agent of such a node has not reported since: it does not run, or it uses another name than the scheduler.
         """
         kept_out = set[str]().union(*self._kept_out.values())
-        return tuple(sorted(node for node in kept_out if node not in present))
+        return tuple(sorted(node for node in kept_out if not is_present(node)))
 
     async def _ask(self) -> dict[str, Survey]:
         """The surveys of the actors that can answer; the problems of the others are kept."""

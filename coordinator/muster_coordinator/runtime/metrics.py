@@ -10,7 +10,6 @@ from prometheus_client.registry import Collector
 
 from muster.alarm import AlarmKind
 from muster.model import ServiceState
-from muster.transition import Effect
 from muster_coordinator.normal.baselines import COMPARED
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
@@ -140,7 +139,7 @@ class CoordinatorMetrics(Collector):
         for kind in AlarmKind:
             alarms.add_metric([kind], standing[kind])
         yield alarms
-        unheard = self._poller.unheard(fleet.present)
+        unheard = self._poller.unheard(fleet.is_present)
         yield _gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)
         )
@@ -158,16 +157,12 @@ class CoordinatorMetrics(Collector):
 
     def _failing(self) -> Metric:
         """The number of nodes for which each actor fails: an actor that works may still fail for some nodes."""
-        fleet = self._pipeline.fleet
-        actions = (action for node in fleet.names if (action := fleet.latest_transition(node)) is not None)
-        failed = Counter(
-            actor for action in actions for actor, outcome in action.outcomes.items() if outcome.effect is Effect.FAILED
-        )
+        failed = self._pipeline.fleet.failing
         failing = GaugeMetricFamily(
             "muster_actions_failing", "Nodes whose last transition the actor has failed to carry out", labels=["actor"]
         )
         for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
-            failing.add_metric([actor], failed[actor])
+            failing.add_metric([actor], failed.get(actor, 0))
         return failing
 
 

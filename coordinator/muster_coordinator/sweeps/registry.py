@@ -31,7 +31,6 @@ from muster_coordinator.sweeps.recovery import (
 )
 from muster_coordinator.sweeps.sweep import Sweep
 from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
-from muster_coordinator.topology.selection import parse_selection
 
 ENDED_SWEEPS_KEPT = 100
 """Number of ended sweeps that are kept in memory; the store has the older ones."""
@@ -80,12 +79,6 @@ class SweepRegistry:
     def forecast(self, request: SweepRequest) -> Forecast:
         """The forecast of a sweep. Raises Refused if the sweep would be refused."""
         return forecast(plan_sweep(SweepRequested("forecast", request), self._registry.nodes, self._declared))
-
-    def select(self, selection: str) -> list[str]:
-        """The names of the nodes in a selection; empty if no node fits. Raises Refused as for a sweep."""
-        nodes = self._registry.nodes
-        candidates = [nodes[name].candidate for name in sorted(nodes)]
-        return list(parse_selection(selection).fitting(candidates, self._declared).nodes)
 
     # Events
 

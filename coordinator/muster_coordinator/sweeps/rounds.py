@@ -11,46 +11,61 @@ from muster_coordinator.sweeps.member import verdict_of
 
 
 class Round:
-    """The running round. `used` are the nodes that are, or were, in one of its groups."""
+    """The running round. `used` are the nodes that are, or were, in one of its groups.
+
+    `waiting_nodes` are those of the groups that wait. `nodes_in_groups` counts the nodes that are in groups now,
+    `nodes_invited` those in groups that still wait for answers to their invitations.
+    """
 
     def __init__(self, formations: Iterable[Formation] = ()) -> None:
         self.waiting = list(formations)
         self.has_begun = False
         self.live: dict[str, Group] = {}
-        self.used = {node for formation in self.waiting for node in formation.members}
+        self.waiting_nodes = {node for formation in self.waiting for node in formation.members}
+        self.used = {*self.waiting_nodes}
+        self.nodes_in_groups = self.nodes_invited = 0
         self._formations: dict[str, Formation] = {}
+        self._invited: set[str] = set()  # the ids of the groups that are being formed
 
     @property
     def is_over(self) -> bool:
         """Whether all its groups have ended."""
         return not self.waiting and not self.live
 
-    @property
-    def nodes_in_groups(self) -> int:
-        """How many nodes are in groups now."""
-        return sum(len(group.members) for group in self.live.values())
-
-    @property
-    def nodes_invited(self) -> int:
-        """How many nodes are in groups that still wait for answers to their invitations."""
-        return sum(len(group.members) for group in self.live.values() if group.state is GroupState.FORMING)
-
     def begin(self, group: Group, formation: Formation) -> None:
         """Notes that a waiting group is being formed."""
-        self.waiting.remove(formation)
+        self.drop(formation)
         self.has_begun = True
         self.live[group.id] = group
         self._formations[group.id] = formation
+        self._invited.add(group.id)
+        self.nodes_in_groups += len(group.members)
+        self.nodes_invited += len(group.members)
+
+    def note_answered(self, group: Group) -> bool:
+        """Notes the state of a group after an event. Returns whether it has just ended to wait for answers."""
+        if group.state is GroupState.FORMING or group.id not in self._invited:
+            return False
+        self._invited.remove(group.id)
+        self.nodes_invited -= len(group.members)
+        return True
 
     def end(self, group: Group) -> Formation:
         """Notes that a group has ended. Returns the formation that it began from."""
         del self.live[group.id]
+        self.nodes_in_groups -= len(group.members)
         return self._formations.pop(group.id)
 
     def wait(self, formation: Formation) -> None:
         """Adds a group that waits to be formed again in another way."""
         self.waiting.append(formation)
+        self.waiting_nodes.update(formation.members)
         self.used.update(formation.members)
+
+    def drop(self, formation: Formation) -> None:
+        """Removes a group that waits."""
+        self.waiting.remove(formation)
+        self.waiting_nodes.difference_update(formation.members)
 
 
 @dataclass(slots=True)

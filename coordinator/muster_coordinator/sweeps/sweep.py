@@ -103,7 +103,10 @@ class Sweep:
         return self._save(now)
 
     def form(self, now: float) -> list[FleetCommand]:
-        """Forms the waiting groups whose nodes are free, while the limits allow it."""
+        """Forms the waiting groups whose nodes are free, while the limits allow it.
+
+        Takes constant time while no more nodes may be invited: this is called for each group that ends.
+        """
         if self._round is None:
             return []
         commands: list[FleetCommand] = []
@@ -114,8 +117,9 @@ class Sweep:
             if not self._has_room(taken, more):
                 break
             if invited and invited + more > MOST_INVITED:
-                self._occupancy.wait_for(formation.members)
-            elif self._occupancy.take(formation.members, now):
+                self._occupancy.keep(self._round.waiting_nodes)
+                break
+            if self._occupancy.take(formation.members, now):
                 commands += self._form(self._round, formation, now)
                 taken, invited = taken + more, invited + more
         if not commands:
@@ -245,6 +249,8 @@ class Sweep:
 
     def _feed(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
         commands = group.handle(event, now)
+        if stage.note_answered(group) and stage.waiting:
+            self._occupancy.release_invitations()
         if group.state is GroupState.ENDED:
             self._conclude(stage, group, now)
         elif commands or not isinstance(event, Ticked):
@@ -267,7 +273,7 @@ class Sweep:
         """Removes a lost node from the sweep, and from the groups that wait."""
         self._evidence.mark_absent(node, "lost: its agent has vanished")
         for formation in [waiting for waiting in stage.waiting if node in waiting.members]:
-            stage.waiting.remove(formation)
+            stage.drop(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
             if again is not None:
                 stage.wait(again)

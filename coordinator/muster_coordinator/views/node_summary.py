@@ -7,21 +7,14 @@ A node with eight GPUs and eight ports has 3.8 KB as `NodeView`, most of it the 
 from collections import Counter
 
 from muster_coordinator.model.findings import NUMBERS
-from muster_coordinator.model.nodes import DeviceCount, FindingSummary, NodeFinding, NodeSummary, NodeView
+from muster_coordinator.model.nodes import DeviceCount, FindingSummary, NodeFinding, NodeState, NodeSummary, NodeView
 
 
 def node_summary(view: NodeView) -> NodeSummary:
     """The summary of a node; its device models and findings are in the order of the view."""
     models = Counter((device.model, device.simulated) for device in view.devices)
     return NodeSummary(
-        name=view.name,
-        health=view.health,
-        last_health=view.last_health,
-        service=view.service,
-        dry_run=view.dry_run,
-        lost=view.lost,
-        left=view.left,
-        last_seen=view.last_seen,
+        **{name: getattr(view, name) for name in NodeState.model_fields},
         devices=tuple(
             DeviceCount(model=model, simulated=simulated, count=count) for (model, simulated), count in models.items()
         ),

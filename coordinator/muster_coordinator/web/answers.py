@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from typing import Literal, TypeVar
 
@@ -18,11 +18,15 @@ from muster_coordinator.store.paging import Page, make_cursor, read_cursor
 from muster_coordinator.web.requests import PageQuery
 
 ItemT = TypeVar("ItemT")
+MadeT = TypeVar("MadeT")
 ShownT = TypeVar("ShownT", bound=BaseModel)
 KeyT = TypeVar("KeyT", str, int)
 
-SLICE = 50
-"""Items that are made at once. Fifty nodes take 3 ms, and a short request gets its turn after four slices."""
+SLICE = 10
+"""Items that are made at once. Ten nodes take 0.7 ms, and a short request gets its turn after four slices."""
+
+LOOKED_AT = 100
+"""Items that are looked at at once, to choose some of them: 0.8 ms."""
 
 _ZLIB_HERE = 16 << 10
 """Answers of more bytes are compressed in a thread."""
@@ -73,20 +77,34 @@ def _cut(
     return items, make_cursor(key(items[-1])) if more else None
 
 
+async def in_slices(
+    items: Sequence[ItemT], at_once: int, make: Callable[[Sequence[ItemT]], Iterable[MadeT]]
+) -> list[MadeT]:
+    """All that `make` makes of the items; other requests and messages get their turn after each `at_once` items."""
+    made: list[MadeT] = []
+    for start in range(0, len(items), at_once):
+        made += make(items[start : start + at_once])
+        await asyncio.sleep(0)
+    return made
+
+
 async def answer_in_slices(
     names: Sequence[str], wanted: PageQuery, show: Callable[[str], BaseModel | None]
 ) -> web.Response:
-    """A page of named items as the answer; other requests and messages get their turn after each `SLICE` items.
+    """A page of named items as the answer, made in slices.
 
     `names` are sorted. An item for which `show` returns None is left out: it has gone since the request.
     """
     chosen, cursor = _cut(names, str, str, wanted)
-    items: list[str] = []
-    for start in range(0, len(chosen), SLICE):
-        found = map(show, chosen[start : start + SLICE])
-        items += [item.model_dump_json() for item in found if item is not None]
-        await asyncio.sleep(0)
-    response = _json(f'{{"items":[{",".join(items)}],"next_cursor":{json.dumps(cursor)}}}', HTTPStatus.OK, {})
+
+    def shown(some: Sequence[str]) -> Iterable[bytes]:
+        return (_bytes(item) for item in map(show, some) if item is not None)
+
+    items = await in_slices(chosen, SLICE, shown)
+    # Put together once: a page of 1,000 nodes has 4 MB, and each further copy of it would take 2 ms at once.
+    parts = [part for item in items for part in (b",", item)][1:]
+    body = b"".join([b'{"items":[', *parts, b'],"next_cursor":', json.dumps(cursor).encode(), b"}"])
+    response = _json(body, HTTPStatus.OK, {})
     if len(items) > SLICE:
         response.enable_compression()  # in a thread, if the client accepts it
     return response
@@ -94,15 +112,24 @@ async def answer_in_slices(
 
 def answer(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
     """A record as the answer."""
-    return _json(data.model_dump_json(), status, headers)
+    return _json(_bytes(data), status, headers)
 
 
 async def answer_large(data: BaseModel, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> web.Response:
     """A record as the answer, for answers of many megabytes: other requests are answered meanwhile."""
-    return _json(await asyncio.to_thread(data.model_dump_json), status, headers)
+    return _json(await asyncio.to_thread(_bytes, data), status, headers)
 
 
-def _json(text: str, status: HTTPStatus, headers: dict[str, str]) -> web.Response:
+def _bytes(data: BaseModel) -> bytes:
+    return data.model_dump_json().encode()
+
+
+def _json(body: bytes, status: HTTPStatus, headers: dict[str, str]) -> web.Response:
     return web.Response(
-        text=text, status=status, content_type="application/json", headers=headers, zlib_executor_size=_ZLIB_HERE
+        body=body,
+        status=status,
+        content_type="application/json",
+        charset="utf-8",
+        headers=headers,
+        zlib_executor_size=_ZLIB_HERE,
     )

@@ -1,7 +1,7 @@
 """The methods that answer the routes. A request that changes something is answered when the change has been stored."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -33,16 +33,19 @@ from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
+from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.views.node_summary import node_summary
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import (
+    LOOKED_AT,
     RequestedRun,
     Working,
     answer,
     answer_in_slices,
     answer_large,
     database_use,
+    in_slices,
     page,
 )
 from muster_coordinator.web.problems import Problem
@@ -94,12 +97,12 @@ class Api:
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes by name, or those that `select` chooses."""
         wanted = query(request, NodesQuery)
-        return await answer_in_slices(self._names(wanted), wanted, self._present)
+        return await answer_in_slices(await self._names(wanted), wanted, self._present)
 
     async def node_summaries(self, request: web.Request) -> web.Response:
         """What a list shows of each node, by name, or of those that `select` chooses."""
         wanted = query(request, NodesQuery)
-        return await answer_in_slices(self._names(wanted), wanted, self._summary)
+        return await answer_in_slices(await self._names(wanted), wanted, self._summary)
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -259,9 +262,14 @@ class Api:
     async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()
 
-    def _names(self, wanted: NodesQuery) -> list[str]:
+    async def _names(self, wanted: NodesQuery) -> Sequence[str]:
         fleet = self.pipeline.fleet
-        return fleet.names if wanted.select is None else fleet.select(wanted.select)
+        if wanted.select is None:
+            return fleet.names
+        selection = parse_selection(wanted.select)
+        candidates = await in_slices(fleet.names, LOOKED_AT, fleet.candidates)
+        chosen = await asyncio.to_thread(selection.fitting, candidates, fleet.declared)
+        return chosen.nodes
 
     def _node(self, request: web.Request) -> NodeView:
         view = self._present(request.match_info["node"])

@@ -1,5 +1,6 @@
 """Routes about service states: the nodes out of service and why, and the decisions of people about them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
@@ -9,7 +10,6 @@ from aiohttp import web
 
 from muster.errors import unknown
 from muster.model import ServiceState
-from muster.transition import Effect
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
@@ -23,7 +23,7 @@ from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
-from muster_coordinator.web.answers import answer, page
+from muster_coordinator.web.answers import LOOKED_AT, answer, in_slices, page
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
 
@@ -44,9 +44,13 @@ class QuarantineApi:
         """The nodes that are not plainly in service: away, new, to be drained, on hold, or with a failed action."""
         wanted = query(request, PageQuery)
         fleet = self.pipeline.fleet
-        records = fleet.quarantine_records()
-        found = [record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node))]
-        return answer(page(found, str, str, wanted, self._known))
+
+        def of_interest(records: Iterable[QuarantineRecord]) -> Iterable[str]:
+            return (record.node for record in records if _is_of_interest(record, fleet.latest_transition(record.node)))
+
+        found = await in_slices(fleet.quarantine_records(), LOOKED_AT, of_interest)
+        known = {*fleet.names}  # a node may have been forgotten between two slices
+        return answer(page([name for name in found if name in known], str, str, wanted, self._known))
 
     async def case(self, request: web.Request) -> web.Response:
         """The decisions about one node, and the evidence for them."""
@@ -103,7 +107,7 @@ class QuarantineApi:
 
     def _budget(self) -> web.Response:
         fleet, poller = self.pipeline.fleet, self.poller
-        unheard = poller.unheard(fleet.present)
+        unheard = poller.unheard(fleet.is_present)
         return answer(BudgetView(quarantine=fleet.quarantine_view(), actors=poller.actors, unheard=unheard))
 
     def _case(self, request: web.Request) -> CaseView:
@@ -121,7 +125,7 @@ class QuarantineApi:
 
 def _is_of_interest(record: QuarantineRecord, latest: TransitionRecord | None) -> bool:
     is_required = record.decision.requirement is not None or record.decision.upcoming is not None
-    is_failed = latest is not None and any(outcome.effect is Effect.FAILED for outcome in latest.outcomes.values())
+    is_failed = latest is not None and bool(latest.failed)
     is_out_of_the_ordinary = record.is_away or record.left_alone_because is not None or is_required or is_failed
     has_left = record.evidence.has_left
     return not has_left and (is_out_of_the_ordinary or record.state is not ServiceState.IN_SERVICE)

@@ -72,6 +72,16 @@ def counted(known: Records) -> tuple[int, int, Counter[str], Counter[str]]:
     )
 
 
+def listed(known: Records) -> tuple[set[str], dict[str, set[str]]]:
+    """The nodes that are held, and the members that others keep work off."""
+    members = [record for record in known.by_node.values() if record.is_member]
+    kept_off: defaultdict[str, set[str]] = defaultdict(set)
+    for record in members:
+        for how in record.kept_off:
+            kept_off[how].add(record.node)
+    return {record.node for record in members if record.state is ServiceState.HELD}, kept_off
+
+
 def by_cause(known: Records) -> dict[str, dict[str, float]]:
     """The nodes of each cause, and since when each has it."""
     nodes: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -90,6 +100,7 @@ def test_indexes_are_those_of_a_rebuild(stored: list[QuarantineRecord], changes:
         known.put(record)
         census = known.census
         assert (census.members, census.away, +census.members_of, +census.away_of) == counted(known)
+        assert (census.held, census.kept_off) == listed(known)
         assert census.kept_out == sum(each.is_kept_out for each in known.by_node.values())
         waiting = [each for each in known.by_node.values() if each.decision.waits_for is not None]
         assert list(known.in_order()) == sorted(waiting, key=rank)

@@ -35,6 +35,18 @@ def test_it_tells_whether_anything_was_released_since_the_last_turn() -> None:
     assert not occupancy.has_released
 
 
+def test_a_set_of_nodes_is_kept_as_it_is_when_somebody_asks() -> None:
+    """In the same turn: a node that is taken out of the set is free, and one that comes in is not."""
+    occupancy = Occupancy()
+    waiting = {"a", "b"}
+    occupancy.keep(waiting)
+    waiting.remove("a")
+    waiting.add("c")
+    assert [occupancy.is_free(node, 0.0) for node in ("a", "b", "c")] == [True, False, False]
+    occupancy.new_turn()
+    assert occupancy.is_free("b", 0.0)
+
+
 def test_nodes_can_be_waited_for_without_taking_any() -> None:
     """Whoever could have them but may not form a group yet keeps its turn."""
     occupancy = Occupancy()

@@ -20,13 +20,16 @@ def test_a_round_is_over_when_nothing_waits_or_lives() -> None:
     living = group(PAIR)
     stage.begin(living, PAIR)
     assert (stage.waiting, stage.nodes_in_groups, stage.nodes_invited) == ([SOLO], 2, 2)
-    stage.waiting.remove(SOLO)
+    assert stage.waiting_nodes == {"c"}
+    stage.drop(SOLO)
     assert not stage.is_over
     assert stage.end(living) is PAIR
     assert stage.is_over
+    assert (stage.waiting_nodes, stage.nodes_in_groups) == (set(), 0)
     stage.wait(Formation(("a", "x"), "again"))
     assert not stage.is_over
     assert stage.used == {"a", "b", "c", "x"}
+    assert stage.waiting_nodes == {"a", "x"}
 
 
 def test_only_groups_that_are_being_formed_have_nodes_that_are_invited() -> None:
@@ -34,5 +37,7 @@ def test_only_groups_that_are_being_formed_have_nodes_that_are_invited() -> None
     stage = Round([PAIR])
     living = group(PAIR)
     stage.begin(living, PAIR)
+    assert not stage.note_answered(living)
     living.handle(MemberLost("a"), 1.0)
+    assert [stage.note_answered(living), stage.note_answered(living)] == [True, False]
     assert (stage.nodes_invited, stage.nodes_in_groups) == (0, 2)
