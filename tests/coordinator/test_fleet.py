@@ -217,7 +217,7 @@ def test_a_report_that_was_taken_already_is_acknowledged_undecoded() -> None:
     """The acknowledgement says what was taken, and the node counts as heard."""
     made = fleet("a")
     made.handle(report(run(2)), 1.0)
-    known = [made.is_known("a", ReportHead(stream, number)) for stream, number in (("s", 2), ("s", 3), ("t", 1))]
+    known = [made.is_known("a", ReportHead(stream, 0, number)) for stream, number in (("s", 2), ("s", 3), ("t", 1))]
     assert known == [True, False, False]
     commands = made.handle(ReportRepeated("a", "s"), 25.0)
     [ack] = [command.ack for command in commands if isinstance(command, SendAck)]

@@ -140,6 +140,7 @@ class ReportIntake:
             consequences += commands
             cost += run_cost
             stored.through = each.seq
+            self._counts.repeats += isinstance(each, Repeat)
         if not stored.through:
             return stored, []
         self._counts.runs += len(stored.whole) + len(stored.quiet)

@@ -4,7 +4,8 @@ The inbox drops messages beyond the allowance before any other work is done on t
 µs, a decoded message ten times as much, and a message that changes the fleet a hundred times as much.
 
 It also defers reports that the coordinator cannot take in time: it drops those that are not urgent while more than
-LATE_S of work waits, by the speed of the last batches. Their agents send them again, after 5, 10, 20, 40 and then 60 s.
+LATE_S of work waits, by the speed of the last batches, and those that miss runs because of that
+(`deferred_reports`). Their agents send them again, after 5, 10, 20, 40 and then 60 s.
 So the coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left
 at the broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
 """
@@ -17,9 +18,10 @@ from typing import Any
 import aiomqtt
 from paho.mqtt.client import MQTTMessage
 
-from muster.wire.report_head import is_urgent
+from muster.wire.report_head import report_head
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.bursts import read_in_bursts
+from muster_coordinator.runtime.deferred_reports import DeferredReports
 from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
@@ -57,6 +59,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self._allowances = allowances
         self._mutes = mutes
         self._meter = meter
+        self._deferred_reports = DeferredReports()
         self._s_per_byte = 0.0
         self._batch_at: float | None = None  # when the last batch began, if more waited behind it
         self._batch_bytes = 0
@@ -84,11 +87,14 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         if topic is not None and not self._allowances.admit(node, topic, size, now):
             self._drop(node, topic, size, now)
             return
-        urgent = topic is NodeTopic.REPORT and is_urgent(message.payload)
-        if topic is NodeTopic.REPORT and not urgent and self.is_late:
+        head = report_head(message.payload) if topic is NodeTopic.REPORT else None
+        urgent = head is not None and head.urgent
+        if topic is NodeTopic.REPORT and not urgent and (self.is_late or self._deferred_reports.is_useless(node, head)):
             self._meter.note_deferred()
+            self._deferred_reports.defer(node, head)
             self.deferred.add(node)
         elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size, now, urgent=urgent):
+            self._deferred_reports.take(node, head)
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
             self._drop(node, topic, size, now)
