@@ -10,8 +10,9 @@ has already, so sending twice does no harm and sending again is the answer to ev
   window of one report. It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
 - If a run is urgent, the agent sends everything again up to that run, at most WINDOW runs: an overloaded
   coordinator may have dropped what was sent, and takes a run only after those before it.
-- If the coordinator reports a gap, another coordinator takes over, or the connection is new, the agent does the same at
-  once. Each of the reports after a gap says that there is one: within `PATIENCE_S` only the first counts.
+- If the coordinator reports a gap or has time for a report that it had dropped, if another coordinator takes over, or
+  the connection is new, the agent does the same at once. Each of the reports after a gap says that there is one: within
+  `PATIENCE_S` only the first counts.
 
 Prevents: a coordinator or broker that is too slow for the fleet gets everything again from each agent, which makes it
 slower still. With one report of each agent, what it receives again is bounded however many runs wait. It may also drop

@@ -22,6 +22,7 @@ from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, ReportSeen, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
+from muster_coordinator.model.load import ReportInvited
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
@@ -103,13 +104,21 @@ class ReportIntake:
         through = self.streams.through(repeated.node, repeated.stream)
         return [self._ack(repeated.node, repeated.stream, through, now)]
 
-    def _ack(self, node: str, stream: str, through: int, now: float, *, gap: bool = False) -> SendAck:
+    def invite(self, invited: ReportInvited, now: float) -> list[FleetCommand]:
+        """Asks a node for a report that was deferred."""
+        through = self.streams.through(invited.node, invited.stream)
+        return [self._ack(invited.node, invited.stream, through, now, again=True)]
+
+    def _ack(
+        self, node: str, stream: str, through: int, now: float, *, gap: bool = False, again: bool = False
+    ) -> SendAck:
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
             stream=stream,
             stored_through=through,
             gap=gap,
+            again=again,
             hold_s=hold_s(len(self._registry.nodes), self.lag_s),
         )
         return SendAck(node, ack)

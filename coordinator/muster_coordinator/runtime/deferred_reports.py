@@ -31,6 +31,7 @@ class DeferredReports:
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Through] = {}
+        self._waiting: dict[str, str] = {}  # by node, the stream of what was deferred; the first comes first
 
     def is_useless(self, node: str, head: ReportHead | None) -> bool:
         """Whether runs before this report were deferred, so that it cannot be taken."""
@@ -42,6 +43,7 @@ class DeferredReports:
         if head is not None:
             known = self._of(node, head)
             self._note(node, _Through(head.stream, head.after if known is None else known.seq, has_gap=True))
+            self._waiting.setdefault(node, head.stream)
 
     def take(self, node: str, head: ReportHead | None) -> None:
         """Notes that a report was taken."""
@@ -52,6 +54,12 @@ class DeferredReports:
             self._note(node, _Through(head.stream, head.through, has_gap=False))
         elif head.after <= known.seq:
             self._note(node, _Through(head.stream, max(head.through, known.seq), has_gap=False))
+            self._waiting.pop(node, None)
+
+    def pop(self) -> tuple[str, str] | None:
+        """The node that waits longest since its report was deferred, and the stream. It no longer waits after that."""
+        node = next(iter(self._waiting), None)
+        return None if node is None else (node, self._waiting.pop(node))
 
     def _of(self, node: str, head: ReportHead | None) -> _Through | None:
         """What is known of the stream of this report."""
@@ -61,4 +69,6 @@ class DeferredReports:
     def _note(self, node: str, through: _Through) -> None:
         self._nodes[node] = through
         if len(self._nodes) > MOST_NODES:
-            del self._nodes[next(iter(self._nodes))]
+            oldest = next(iter(self._nodes))
+            del self._nodes[oldest]
+            self._waiting.pop(oldest, None)

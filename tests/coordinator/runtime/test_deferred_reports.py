@@ -54,6 +54,17 @@ def test_a_report_that_is_taken_despite_the_gap_does_not_close_it() -> None:
     assert reports.is_useless("n1", head(2, 3))
 
 
+def test_the_node_that_waits_longest_is_the_first_to_be_invited() -> None:
+    """Once for each time that it was deferred; a node whose gap is closed waits no longer."""
+    reports = DeferredReports()
+    for node in ("n1", "n2", "n3", "n1"):
+        reports.defer(node, head(0, 1))
+    reports.take("n2", head(0, 1))
+    assert [reports.pop() for _ in range(3)] == [("n1", "s"), ("n3", "s"), None]
+    reports.defer("n1", head(0, 1))
+    assert reports.pop() == ("n1", "s")
+
+
 def test_nodes_and_streams_have_gaps_of_their_own() -> None:
     """A new outbox starts at 1 again."""
     reports = DeferredReports()
