@@ -164,6 +164,10 @@ class Crowd:
         """Makes all nodes run their checks `factor` times as often. Returns how many runs they have made so far."""
         return await self._sum(f"speed {factor}")
 
+    async def runs(self) -> float:
+        """How many runs all nodes have made so far."""
+        return await self._sum("runs")
+
     async def traffic(self) -> tuple[float, float]:
         """How many bytes of MQTT all agents have sent and received so far."""
         return await self._sum("sent"), await self._sum("received")

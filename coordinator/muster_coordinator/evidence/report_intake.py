@@ -13,7 +13,7 @@ from muster.wire.messages import MOST_RUNS, Ack, Repeat, Report
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.node_clock import behind_s, dated
-from muster_coordinator.evidence.pacing import hold_s
+from muster_coordinator.evidence.pacing import hold_s, spread
 from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun, uneventful
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
@@ -54,6 +54,7 @@ class ReportIntake:
         self._counts = counts
         self._quotas = quotas
         self._run_ids = RunIds()
+        self._acks = 0
         self.lag_s = 0.0
 
     def note_ordered(self, run: str, node: str) -> None:
@@ -112,6 +113,7 @@ class ReportIntake:
     def _ack(
         self, node: str, stream: str, through: int, now: float, *, gap: bool = False, again: bool = False
     ) -> SendAck:
+        self._acks += 1
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
@@ -119,7 +121,7 @@ class ReportIntake:
             stored_through=through,
             gap=gap,
             again=again,
-            hold_s=hold_s(len(self._registry.nodes), self.lag_s),
+            hold_s=spread(hold_s(len(self._registry.nodes), self.lag_s), self._acks),
         )
         return SendAck(node, ack)
 
