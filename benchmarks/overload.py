@@ -9,10 +9,11 @@ which enforces on a stand-in of the Kubernetes API. The best rate is found first
 for good without being overloaded. The nodes run their checks STEP times as often, again and again, until the
 coordinator says that it is overloaded or takes less than KEEPS_UP of what is made. Each rate settles before it counts:
 agents gather runs for up to 45 s, and send whole runs until the first of each check are acknowledged. The best rate is
-what it took at the last rate but one; there is a figure of how many of its runs came as repeats. The nodes go back to
-that rate until nothing waits. Then they run their checks three times as often. Every few seconds another node has a
-fault. After two minutes the nodes stop, and what they have kept must arrive. When all have joined, the coordinator
-gets a tenth of a core only, in turns of 25 ms, so that agents on the same host can make more than it takes.
+what it took at the last rate but one; there is a figure of how many of its runs came as repeats. The nodes slow down
+until nothing waits, and go back to that rate. Then they run their checks three times as often. Every few seconds
+another node has a fault. After two minutes the nodes stop, and what they have kept must arrive. When all have joined
+and settled, the coordinator gets a tenth of a core only, in turns of 25 ms, so that agents on the same host can make
+more than it takes.
 
 Limits: simulated are the measurements and the Kubernetes API. The agents' outboxes are in memory. The best rate may be
 too low by one step. In an overload reports have more runs, which makes them cheaper: more than 100 % is no mistake.
@@ -47,6 +48,9 @@ from muster.errors import Unavailable
 FAULT = "nvml.device_lost"
 TIMES = 3.0
 STEP = 1.25
+CALM = 0.5
+"""The share of the best rate at which what waits is taken before the overload begins."""
+
 KEEPS_UP = 0.9
 """A coordinator that takes less than this share of what is made does not keep up."""
 
@@ -161,8 +165,7 @@ class Overload:
 
 async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
     """The figures."""
-    template = await recorded(directory)
-    made_per_s = options.nodes * sum(1 / interval_s for _, interval_s in template.checks.values())
+    await recorded(directory)
     names = [node_name(number) for number in range(options.nodes)]
     broker, crowd = Broker(directory), Crowd()
     async with AsyncExitStack() as stack:
@@ -176,8 +179,10 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         for each in crowd.processes:
             psutil.Process(each.pid).nice(YIELDS)
         await until(lambda: all_joined(coordinator, options.nodes), JOINED_WITHIN_S)
+        run = Overload(options, coordinator, crowd, standin)
+        await run.settle()
         stack.enter_context(slowed(coordinator.process.pid, options.share))
-        return figures(await overloaded(Overload(options, coordinator, crowd, standin), made_per_s))
+        return figures(await overloaded(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +199,13 @@ class Measured:
     deferred: float
 
 
-async def overloaded(run: Overload, made_per_s: float) -> Measured:
+async def overloaded(run: Overload) -> Measured:
     """Measures the best rate, the overload and the time after it."""
-    await run.settle()
     best = await run.best_rate()
-    await run.crowd.set_speed(best.factor)
+    await run.crowd.set_speed(CALM * best.factor)
     await run.settle()
+    await run.crowd.set_speed(best.factor)
+    await asyncio.sleep(run.options.settle_s)
     lost_before = await stories_of_loss(run.coordinator)
     deferred_before = await run.coordinator.metric("muster_reports_deferred")
     made_before = await run.crowd.set_speed(TIMES * best.factor)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from muster.wire.report_head import ReportHead
 
 MOST_NODES = 50_000
-"""Without a broker ACL, a client can make up names; then the oldest go. Of these, a useless report is decoded."""
+"""Without a broker ACL, a client can make up names; then the oldest go. A useless report of theirs is decoded."""
 
 
 class _Through(NamedTuple):
