@@ -11,6 +11,7 @@ on which commands come as lines:
 - `fail NODE CODE` makes a node report a fault at once, and prints when.
 - `speed FACTOR` makes all nodes run their checks FACTOR times as often; 0 stops them. It prints how many runs there
   were so far.
+- `runs` prints how many runs there were so far.
 - `sent` and `received` print how many bytes of MQTT all nodes have sent or received so far.
 """
 
@@ -162,6 +163,8 @@ async def _obey(agents: dict[str, SimulatedAgent]) -> None:
             case "speed", factor:
                 for agent in agents.values():
                     agent.set_speed(float(factor))
+                print(sum(agent.runs for agent in agents.values()), flush=True)
+            case ["runs"]:
                 print(sum(agent.runs for agent in agents.values()), flush=True)
             case ["sent"]:
                 print(TRAFFIC.sent, flush=True)

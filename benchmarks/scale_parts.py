@@ -27,6 +27,13 @@ STATISTICS = "sys_interval 1"
 """Mosquitto counts its bytes on its topics below $SYS this often."""
 
 
+def sum_of(name: str, metrics: str, **labels: str) -> float:
+    """The sum of a metric over all series with these labels, in what Prometheus scrapes."""
+    wanted = [f'{key}="{value}"' for key, value in labels.items()]
+    lines = re.findall(rf"^{name}(?:_total)?(?:{{(.*)}})? (\S+)$", metrics, re.MULTILINE)
+    return sum(float(value) for given, value in lines if all(each in given for each in wanted))
+
+
 class Broker:
     """A Mosquitto on loopback that keeps its port and nothing else over a restart."""
 
@@ -113,10 +120,7 @@ class Coordinator:
 
     async def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric over all series with these labels."""
-        text = await asyncio.to_thread(self.metrics_text)
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        lines = re.findall(rf"^{name}(?:_total)?(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
-        return sum(float(value) for given, value in lines if all(each in given for each in wanted))
+        return sum_of(name, await asyncio.to_thread(self.metrics_text), **labels)
 
     def metrics_text(self) -> str:
         """What Prometheus would scrape."""
@@ -156,6 +160,10 @@ class Crowd:
     async def set_speed(self, factor: float) -> float:
         """Makes all nodes run their checks `factor` times as often. Returns how many runs they have made so far."""
         return await self._sum(f"speed {factor}")
+
+    async def runs(self) -> float:
+        """How many runs all nodes have made so far."""
+        return await self._sum("runs")
 
     async def traffic(self) -> tuple[float, float]:
         """How many bytes of MQTT all agents have sent and received so far."""

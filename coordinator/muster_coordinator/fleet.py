@@ -26,7 +26,7 @@ from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baselines import BaselineView, FleetFinding
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, FleetEvent, FleetRequest
-from muster_coordinator.model.load import CoordinatorLoad, LoadSeen, LogLoad
+from muster_coordinator.model.load import CoordinatorLoad, LoadSeen, LogLoad, ReportInvited
 from muster_coordinator.model.nodes import FleetView, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -111,7 +111,7 @@ class Fleet:
     def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
         match event:
-            case events.ReportSeen() | events.ReportRepeated():
+            case events.ReportSeen() | events.ReportRepeated() | ReportInvited():
                 commands = self._take_report(event, now)
             case events.PresenceSeen():
                 commands = self._liveness.take_presence(event, now)
@@ -270,12 +270,12 @@ class Fleet:
         cases = (self._quarantine.case_view(node) for node in changed if node in self._quarantine.records)
         return [*commands, *(events.Announce("case", case) for case in cases)]
 
-    def _take_report(self, event: events.ReportSeen | events.ReportRepeated, now: float) -> list[FleetCommand]:
-        match event:
-            case events.ReportSeen(message):
-                return [*self._liveness.hear(message.node, message.id, now), *self._reports.take(event, now)]
-            case events.ReportRepeated(node):
-                return [*self._liveness.hear(node, self._orders.new_id(), now), *self._reports.repeat(event, now)]
+    def _take_report(self, event: events.ReportEvent, now: float) -> list[FleetCommand]:
+        if isinstance(event, ReportInvited):
+            return self._reports.invite(event, now)
+        if isinstance(event, events.ReportRepeated):
+            return [*self._liveness.hear(event.node, self._orders.new_id(), now), *self._reports.repeat(event, now)]
+        return [*self._liveness.hear(event.message.node, event.message.id, now), *self._reports.take(event, now)]
 
     def _learn(self, event: events.LearnedEvent, now: float) -> list[FleetCommand]:
         """Takes an event about a node other than a run, about the connection to the broker, or about our own load."""

@@ -29,6 +29,7 @@ def metrics() -> str:
         deliver=pipeline.take,
         known=tuple,
         is_known=pipeline.fleet.is_known,
+        has_inventory=pipeline.fleet.inventories.is_known,
     )
     database = object.__new__(Database)  # only the counts of retention are asked for
     retention = Retention(database, Settings().store, lambda: 0.0, lambda _: None)

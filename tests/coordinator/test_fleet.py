@@ -220,7 +220,7 @@ def test_quiet_runs_wait_less_than_the_interval_of_the_check_that_runs_most_ofte
         made.handle(InventorySeen(report_of), 0.0)
         commands = made.handle(report(run(number), after=number - 1), float(number))
         held += [command.ack.hold_s for command in commands if isinstance(command, SendAck)]
-    assert held == [12.0, 4.0]
+    assert [9.0 <= held[0] <= 12.0, 3.0 <= held[1] <= 4.0] == [True, True]
 
 
 def test_duplicates_and_gaps_are_answered_and_counted() -> None:
@@ -238,7 +238,7 @@ def test_a_report_that_was_taken_already_is_acknowledged_undecoded() -> None:
     """The acknowledgement says what was taken, and the node counts as heard."""
     made = fleet("a")
     made.handle(report(run(2)), 1.0)
-    known = [made.is_known("a", ReportHead(stream, number)) for stream, number in (("s", 2), ("s", 3), ("t", 1))]
+    known = [made.is_known("a", ReportHead(stream, 0, number)) for stream, number in (("s", 2), ("s", 3), ("t", 1))]
     assert known == [True, False, False]
     commands = made.handle(ReportRepeated("a", "s"), 25.0)
     [ack] = [command.ack for command in commands if isinstance(command, SendAck)]

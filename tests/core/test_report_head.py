@@ -25,7 +25,7 @@ def test_it_is_what_the_report_says(node: str, id: str, stream: str, after: int,
     report = Report(
         id=id, sent_at=1.0, node=node, stream=stream, after=after, through=after + 2, urgent=urgent, runs=runs
     )
-    assert report_head(encode(report)) == ReportHead(stream, after + 2, urgent)
+    assert report_head(encode(report)) == ReportHead(stream, after, after + 2, urgent)
 
 
 def test_an_older_agent_sends_none() -> None:

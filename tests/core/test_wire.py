@@ -357,4 +357,4 @@ def test_a_report_of_runs_that_are_json_already_is_the_same(report):
     through = report.runs[-1].seq
     decoded = codec.decode(payload, codec.REPORT)
     assert decoded == report.model_copy(update={"id": decoded.id, "through": through})
-    assert report_head(payload) == (report.stream, through, report.urgent)
+    assert report_head(payload) == (report.stream, report.after, through, report.urgent)

@@ -5,16 +5,18 @@ the agent deletes a run only after the coordinator has acknowledged it as stored
 has already, so sending twice does no harm and sending again is the answer to every doubt:
 
 - The agent sends a new run at once, but at most a window of runs is sent and not acknowledged. The window begins with
-  `ONE_REPORT`, and doubles with each acknowledgement of new runs up to `WINDOW`.
+  one report of up to `ONE_REPORT` runs, and doubles with each acknowledgement of new runs up to `WINDOW`.
 - If no acknowledgement arrives for `PATIENCE_S`, the agent sends again, from the oldest run that it keeps, with a
   window of one report. It doubles the wait after each attempt that gets no answer, up to `MAX_PATIENCE_S`.
 - If a run is urgent, the agent sends everything again up to that run, at most WINDOW runs: an overloaded
   coordinator may have dropped what was sent, and takes a run only after those before it.
-- If the coordinator reports a gap, another coordinator takes over, or the connection is new, the agent does the same at
-  once. Each of the reports after a gap says that there is one: within `PATIENCE_S` only the first counts.
+- If the coordinator reports a gap or has time for a report that it had dropped, if another coordinator takes over, or
+  the connection is new, the agent does the same at once. Each of the reports after a gap says that there is one: within
+  `PATIENCE_S` only the first counts.
 
 Prevents: a coordinator or broker that is too slow for the fleet gets everything again from each agent, which makes it
-slower still. With one report of each agent, what it receives again is bounded however many runs wait.
+slower still. With one report of each agent, what it receives again is bounded however many runs wait. It may also drop
+a report: had the agent sent more, these would be useless. So runs that come meanwhile wait, and travel together.
 
 Example: the outbox keeps runs 1 to 800 and the coordinator is silent. The agent sends 1 to 50, and again after 5, 10,
 20, 40, 60, 60, … seconds. The coordinator comes back and acknowledges 50. The agent sends 51 to 150, after the next
@@ -46,6 +48,8 @@ class DeliveryWindow:
 
     def free(self, unacknowledged: int) -> int:
         """How many runs may be sent now, if `unacknowledged` runs are sent and not stored yet."""
+        if self._window == ONE_REPORT and unacknowledged:
+            return 0  # the one report may have had fewer runs
         return max(0, self._window - unacknowledged)
 
     def sent(self, through: int, now: float) -> None:

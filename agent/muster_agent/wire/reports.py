@@ -59,7 +59,7 @@ class Reports:
         self._repeated.start_over()
 
     def acknowledge(self, ack: Ack) -> None:
-        """Deletes what is stored, and sends again from the oldest run if the coordinator says so."""
+        """Deletes what is stored, and sends again from the oldest run if the coordinator asks for it."""
         if not self._outbox.acknowledge(ack.stream, ack.stored_through):
             log.warning("ack_ignored", stream=ack.stream, stored_through=ack.stored_through)
             return
@@ -67,7 +67,7 @@ class Reports:
         self._timing.hold_s = ack.hold_s
         self._repeated.stored(ack.stored_through)
         self._delivery.stored(ack.stored_through, ack.gap, now)
-        if ack.gap and self._repeated.refused(now):
+        if ack.again or (ack.gap and self._repeated.refused(now)):
             self._delivery.start_again(now)
 
     def next_due(self) -> float:

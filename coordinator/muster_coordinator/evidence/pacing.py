@@ -9,6 +9,9 @@ agents gather there, too, but less than the interval of the check that runs most
 so runs wait 12 s, and a report has two or three. Where a check runs every 2 s they wait 1.6 s, and where one runs every
 second each run comes at once.
 
+Nodes that join together, or that send everything again to a new coordinator, would go on to report together, and
+the coordinator would have much to do for a moment, and then nothing. So each acknowledgement says another wait.
+
 If the coordinator does not keep up, agents gather for longer. Example: 500 nodes wait 30 s; messages wait 1 s for the
 coordinator, so the nodes wait 40 s.
 """
@@ -42,6 +45,13 @@ LAG_COUNTS = 10.0
 """Agents wait this much longer than messages wait for the coordinator: a lag of 4.5 s makes them wait for 45 s."""
 
 
+SPREAD = 0.25
+"""By how much of the wait it may be shorter. A herd of nodes is spread over the whole wait after four of them."""
+
+_GOLDEN = 0.618034
+"""The fractions of its multiples fill an interval evenly, however many there are."""
+
+
 def hold_s(nodes: int, lag_s: float = 0.0, cadence_s: float = math.inf) -> float:
     """How long such runs may wait in a fleet of `nodes`, if messages wait `lag_s` seconds for the coordinator.
 
@@ -54,3 +64,8 @@ def hold_s(nodes: int, lag_s: float = 0.0, cadence_s: float = math.inf) -> float
         gathered = min(CADENCE_SHARE * cadence_s, SMALL_FLEET_HOLD_S)
     wanted = gathered + LAG_COUNTS * lag_s
     return 0.0 if wanted < LEAST_HOLD_S else min(wanted, LONGEST_HOLD_S)
+
+
+def spread(hold_s: float, number: int) -> float:
+    """The wait that acknowledgement `number` says: up to SPREAD shorter, so that nodes do not go on in step."""
+    return round(hold_s * (1.0 - SPREAD * (number * _GOLDEN % 1.0)), 1)

@@ -14,7 +14,7 @@ from muster.wire.messages import MOST_RUNS, Ack, Repeat, Report
 from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.node_clock import behind_s, dated
-from muster_coordinator.evidence.pacing import hold_s
+from muster_coordinator.evidence.pacing import hold_s, spread
 from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun, uneventful
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
@@ -23,6 +23,7 @@ from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, ReportSeen, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
+from muster_coordinator.model.load import ReportInvited
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
@@ -54,6 +55,7 @@ class ReportIntake:
         self._counts = counts
         self._quotas = quotas
         self._run_ids = RunIds()
+        self._acks = 0
         self.lag_s = 0.0
 
     def note_ordered(self, run: str, node: str) -> None:
@@ -104,14 +106,23 @@ class ReportIntake:
         through = self.streams.through(repeated.node, repeated.stream)
         return [self._ack(repeated.node, repeated.stream, through, now)]
 
-    def _ack(self, node: str, stream: str, through: int, now: float, *, gap: bool = False) -> SendAck:
+    def invite(self, invited: ReportInvited, now: float) -> list[FleetCommand]:
+        """Asks a node for a report that was deferred."""
+        through = self.streams.through(invited.node, invited.stream)
+        return [self._ack(invited.node, invited.stream, through, now, again=True)]
+
+    def _ack(
+        self, node: str, stream: str, through: int, now: float, *, gap: bool = False, again: bool = False
+    ) -> SendAck:
+        self._acks += 1
         ack = Ack(
             id=self._orders.new_id(),
             sent_at=now,
             stream=stream,
             stored_through=through,
             gap=gap,
-            hold_s=hold_s(len(self._registry.nodes), self.lag_s, self._cadence_s(node)),
+            again=again,
+            hold_s=spread(hold_s(len(self._registry.nodes), self.lag_s, self._cadence_s(node)), self._acks),
         )
         return SendAck(node, ack)
 
@@ -145,6 +156,7 @@ class ReportIntake:
             consequences += commands
             cost += run_cost
             stored.through = each.seq
+            self._counts.repeats += isinstance(each, Repeat)
         if not stored.through:
             return stored, []
         self._counts.runs += len(stored.whole) + len(stored.quiet)

@@ -9,6 +9,7 @@ class Counts:
 
     reports: int = 0
     runs: int = 0
+    repeats: int = 0
     duplicates: int = 0
     repeated_reports: int = 0
     gaps: int = 0

@@ -29,7 +29,7 @@ from muster_coordinator.model.baseline_commands import (
     SaveResults,
 )
 from muster_coordinator.model.evidence_record import EvidenceRecord
-from muster_coordinator.model.load import LoadSeen, LogLoad
+from muster_coordinator.model.load import LoadSeen, LogLoad, ReportInvited
 from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
@@ -182,9 +182,9 @@ class RetentionEnded:
 
 FleetRequest = RunRequested | SweepRequested | SweepAbortRequested | ReferenceSet | ReferenceRemoved | BaselineReset
 
-FleetObservation = (
-    PresenceSeen | InventorySeen | ReportSeen | ReportRepeated | GroupReplySeen | AgentMisbehaved | LabelsSeen
-)
+ReportEvent = ReportSeen | ReportRepeated | ReportInvited
+
+FleetObservation = PresenceSeen | InventorySeen | ReportEvent | GroupReplySeen | AgentMisbehaved | LabelsSeen
 
 LearnedEvent = InventorySeen | LabelsSeen | AgentMisbehaved | LinkEvent | LoadSeen
 

@@ -35,6 +35,14 @@ class LoadSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportInvited:
+    """There is time now for a report that was deferred."""
+
+    node: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
 class LogLoad:
     """Log that the coordinator is overloaded, or no longer."""
 

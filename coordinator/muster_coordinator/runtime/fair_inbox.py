@@ -24,11 +24,6 @@ MOST_BYTES = 32 << 20
 the messages.
 """
 
-MOST_BYTES_AT_ONCE = 256 << 10
-"""Maximum number of bytes that `take` returns at once, before other tasks of this process get their turn. That
-many bytes of runs take about 0.1 s of a core.
-"""
-
 URGENT_TURNS = 4
 
 M = TypeVar("M")
@@ -87,11 +82,11 @@ class FairInbox(Generic[M]):
             self._urgent_turns[node] = None
         return True
 
-    def take(self, most: int, now: float) -> list[M]:
-        """Removes and returns up to `most` messages, one of each node in turns; stops after MOST_BYTES_AT_ONCE."""
+    def take(self, most: int, most_bytes: float, now: float) -> list[M]:
+        """Removes and returns up to `most` messages, one of each node in turns; stops after `most_bytes`."""
         taken: list[M] = []
         size = 0
-        while self._queues and len(taken) < most and size < MOST_BYTES_AT_ONCE:
+        while self._queues and len(taken) < most and size < most_bytes:
             waiting = self._next()
             taken.append(waiting.message)
             size += waiting.size

@@ -4,7 +4,9 @@ The inbox drops messages beyond the allowance before any other work is done on t
 µs, a decoded message ten times as much, and a message that changes the fleet a hundred times as much.
 
 It also defers reports that the coordinator cannot take in time: it drops those that are not urgent while more than
-LATE_S of work waits, by the speed of the last batches. Their agents send them again, after 5, 10, 20, 40 and then 60 s.
+LATE_S of work waits, by the speed of the last batches, and those that miss runs because of that
+(`deferred_reports`). When less waits, it invites the nodes of deferred reports one after the other, as many as it will
+have time for. Agents that get no invitation send them again after 5, 10, 20, 40 and then 60 s.
 So the coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left
 at the broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
 """
@@ -17,9 +19,10 @@ from typing import Any
 import aiomqtt
 from paho.mqtt.client import MQTTMessage
 
-from muster.wire.report_head import is_urgent
+from muster.wire.report_head import report_head
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.bursts import read_in_bursts
+from muster_coordinator.runtime.deferred_reports import DeferredReports
 from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
@@ -29,13 +32,28 @@ LATE_S = 0.5
 """While this much work waits, the inbox takes only urgent reports. Agents send a report again after 5 s."""
 
 WEIGHT = 0.2
-"""The weight of the last batch in the speed."""
+"""The weight of the last batch in the speed, and of the last report in the mean of their sizes."""
+
+LEAST = 8
+"""As many messages may always wait, so that there is work for the next turn."""
 
 MOST = 5_000
 """While this many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
 
 CHUNK = 50
 """Maximum number of messages that are decoded before other tasks of this process get their turn."""
+
+TURN_S = 0.1
+"""Maximum work, by the speed of the last batches, that is decoded before that: an urgent message waits for a turn."""
+
+TURN_BYTES = 256 << 10
+"""Maximum number of bytes that are decoded before that. Not compressed, so many bytes of runs take 0.1 s of a core."""
+
+MOST_INVITED = 50
+"""Maximum number of invitations on their way."""
+
+INVITED_FOR_S = 2.0
+"""A node that has not answered an invitation until then counts no longer."""
 
 _KINDS = {str(topic): topic for topic in FROM_NODE}
 
@@ -57,6 +75,9 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         self._allowances = allowances
         self._mutes = mutes
         self._meter = meter
+        self._deferred_reports = DeferredReports()
+        self._invited: dict[str, float] = {}  # by node, when; the oldest first
+        self._report_bytes = 0.0  # the mean of the last reports
         self._s_per_byte = 0.0
         self._batch_at: float | None = None  # when the last batch began, if more waited behind it
         self._batch_bytes = 0
@@ -70,8 +91,23 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
 
     @property
     def is_late(self) -> bool:
-        """Whether too much work waits. A batch may always wait, so that there is work for the next turn."""
-        return self.qsize() >= CHUNK and self._queue.bytes * self._s_per_byte >= LATE_S
+        """Whether too much work waits."""
+        return self.qsize() >= LEAST and self._queue.bytes * self._s_per_byte >= LATE_S
+
+    def invite(self, now: float) -> list[tuple[str, str]]:
+        """The nodes and streams of deferred reports for which there is time now. Each is returned once."""
+        while self._invited and now - next(iter(self._invited.values())) > INVITED_FOR_S:
+            del self._invited[next(iter(self._invited))]
+        invited = []
+        while len(self._invited) < MOST_INVITED and self._has_time() and (first := self._deferred_reports.pop()):
+            self._invited[first[0]] = now
+            invited.append(first)
+        return invited
+
+    def _has_time(self) -> bool:
+        """Whether there is time for a report beside those that wait and those that are invited."""
+        expected = self._queue.bytes + len(self._invited) * self._report_bytes
+        return expected * self._s_per_byte < LATE_S
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
         """Queues a message, or drops it if its node has sent too much. The codec refuses messages that have no node."""
@@ -84,11 +120,18 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         if topic is not None and not self._allowances.admit(node, topic, size, now):
             self._drop(node, topic, size, now)
             return
-        urgent = topic is NodeTopic.REPORT and is_urgent(message.payload)
-        if topic is NodeTopic.REPORT and not urgent and self.is_late:
+        head = None
+        if topic is NodeTopic.REPORT:
+            head = report_head(message.payload)
+            self._invited.pop(node, None)
+            self._report_bytes += WEIGHT * (size - self._report_bytes)
+        urgent = head is not None and head.urgent
+        if topic is NodeTopic.REPORT and not urgent and (self.is_late or self._deferred_reports.is_useless(node, head)):
             self._meter.note_deferred()
+            self._deferred_reports.defer(node, head)
             self.deferred.add(node)
         elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size, now, urgent=urgent):
+            self._deferred_reports.take(node, head)
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
             self._drop(node, topic, size, now)
@@ -105,7 +148,8 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
         now, waiting = time.monotonic(), self._queue.bytes
         if self._batch_at is not None:
             self._s_per_byte += WEIGHT * ((now - self._batch_at) / self._batch_bytes - self._s_per_byte)
-        taken = self._queue.take(CHUNK, now)
+        most_bytes = min(TURN_BYTES, TURN_S / self._s_per_byte) if self._s_per_byte else TURN_BYTES
+        taken = self._queue.take(CHUNK, most_bytes, now)
         self._batch_at, self._batch_bytes = now if self._queue else None, max(1, waiting - self._queue.bytes)
         self._meter.note_waited(self._queue.waited_s)
         return taken

@@ -36,7 +36,7 @@ from muster_coordinator.model.events import (
     SendAck,
     SendCommand,
 )
-from muster_coordinator.model.load import LoadSeen
+from muster_coordinator.model.load import LoadSeen, ReportInvited
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.compression import Compression
 from muster_coordinator.runtime.inbox import Inbox
@@ -63,6 +63,9 @@ GOODBYE_S = 1.0
 
 LOOK_S = 0.5
 """How often the link checks whether a node has begun or stopped to flood."""
+
+INVITE_S = 0.1
+"""How often the link looks whether there is time for a deferred report."""
 
 WRONG = frozenset({"malformed", "oversized", "wrong_node"})
 """The kinds of refused messages that no version of the agent sends."""
@@ -192,6 +195,7 @@ class CoordinatorLink:
                 tasks.create_task(transmit(client, self._outbox), name="link-transmit")
                 tasks.create_task(self._listen(client, inbox), name="link-listen")
                 tasks.create_task(self._watch(inbox), name="link-watch")
+                tasks.create_task(self._invite(inbox), name="link-invite")
         finally:
             self.connected, self._outbox = False, None
             if self._newer_epoch is None:
@@ -252,6 +256,13 @@ class CoordinatorLink:
             inbox.deferred.clear()
             misconduct = [AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()]
             await self._deliver([load, *misconduct])
+
+    async def _invite(self, inbox: Inbox) -> None:
+        """Asks for reports that were deferred as soon as there is time."""
+        while True:
+            await asyncio.sleep(INVITE_S)
+            if invited := inbox.invite(time.monotonic()):
+                await self._deliver([ReportInvited(node, stream) for node, stream in invited])
 
     async def _receive(self, client: aiomqtt.Client) -> None:
         batch: list[aiomqtt.Message]

@@ -22,6 +22,7 @@ from muster_coordinator.store.rows import Unread
 _COUNTED = {
     "reports": "Reports received from agents",
     "runs": "Runs stored",
+    "repeats": "Runs stored that came as the numbers in which they differ from an earlier one",
     "duplicates": "Runs received again beside new ones, and dropped",
     "repeated_reports": "Reports received again, and dropped before they were decoded",
     "gaps": "Reports refused because earlier runs are missing; the agent sends these again",

@@ -22,8 +22,8 @@ TIMEOUT_S = 10.0
 PATIENCE_S = 0.5
 """Seconds that a call waits while many nodes report at once: their reports may bring more urgent transitions.
 
-With this wait, a plugin gets at most twice AT_ONCE nodes a second. An overloaded coordinator always waits for as long,
-also before a fatal fault is cordoned.
+With this wait, a plugin gets at most twice AT_ONCE nodes a second. An overloaded coordinator always waits for as long.
+A drain does not wait: nothing is more urgent.
 """
 
 LONGEST_WAIT_S = 86_400.0
@@ -80,7 +80,8 @@ class TransitionDispatcher:
             group.create_task(self._call(group, plugin, act), name=f"{plugin} about {act.record.transition.id}")
 
     async def _call(self, group: asyncio.TaskGroup, plugin: str, act: DispatchTransition) -> None:
-        await self._calm(PATIENCE_S)
+        if not act.record.transition.is_out:
+            await self._calm(PATIENCE_S)
         outcome = await self._ask(plugin, act.record.transition)
         if outcome is None and act.actors:
             outcome = NO_ACTOR

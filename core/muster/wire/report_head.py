@@ -13,14 +13,17 @@ from muster.wire.deflate import beginning
 MOST_BYTES = 1_200
 """The fields before the runs are shorter: three names of up to 253 characters, and numbers."""
 
-_HEAD = re.compile(rb'"stream":"([A-Za-z0-9][A-Za-z0-9._-]*)","after":\d{1,16},"through":(\d{1,16}),("urgent":true,)?')
+_HEAD = re.compile(
+    rb'"stream":"([A-Za-z0-9][A-Za-z0-9._-]*)","after":(\d{1,16}),"through":(\d{1,16}),("urgent":true,)?'
+)
 """A quotation mark inside a string is escaped in JSON, so this never matches inside one."""
 
 
 class ReportHead(NamedTuple):
-    """The stream of a report, the number of its last run, and whether it is urgent."""
+    """The first fields of a report, as in `messages.Report`."""
 
     stream: str
+    after: Sequence
     through: Sequence
     urgent: bool = False
 
@@ -28,10 +31,6 @@ class ReportHead(NamedTuple):
 def report_head(payload: bytes | bytearray) -> ReportHead | None:
     """The first fields of the report in `payload`; None if they are not there, as from agents before 0.2."""
     found = _HEAD.search(beginning(payload, MOST_BYTES))
-    return None if found is None else ReportHead(found[1].decode(), int(found[2]), found[3] is not None)
-
-
-def is_urgent(payload: bytes | bytearray) -> bool:
-    """Whether the report in `payload` says that it is urgent."""
-    head = report_head(payload)
-    return head is not None and head.urgent
+    if found is None:
+        return None
+    return ReportHead(found[1].decode(), int(found[2]), int(found[3]), urgent=found[4] is not None)

@@ -95,6 +95,16 @@ def test_the_window_begins_with_one_report_and_doubles_with_each_acknowledgement
     assert delivery.free(2 * WINDOW) == 0
 
 
+def test_until_the_first_acknowledgement_one_report_is_on_the_way():
+    """However few runs it has: if the coordinator drops it, others would be of no use."""
+    delivery = DeliveryWindow()
+    delivery.sent(1, 0.0)
+    assert delivery.free(1) == 0
+    delivery.stored(1, gap=False, now=0.1)
+    delivery.sent(2, 0.2)
+    assert delivery.free(1) == 2 * ONE_REPORT - 1
+
+
 def test_an_acknowledgement_of_nothing_new_does_not_open_the_window():
     """A duplicate is acknowledged, too."""
     delivery = DeliveryWindow()

@@ -55,8 +55,8 @@ class Coordinator:
         payload = message if isinstance(message, bytes) else codec.encode(message)
         await self.client.publish(topic, payload, qos=1)
 
-    async def ack(self, report, through: int, *, gap: bool = False) -> None:
-        ack = Ack(sent_at=1.0, stream=report.stream, stored_through=through, gap=gap)
+    async def ack(self, report, through: int, *, gap: bool = False, again: bool = False) -> None:
+        ack = Ack(sent_at=1.0, stream=report.stream, stored_through=through, gap=gap, again=again)
         await self.say(TOPICS.node("n", NodeTopic.ACK), ack)
 
 
@@ -138,18 +138,18 @@ async def test_a_lost_agent_is_told_by_its_last_will(mosquitto, tmp_path):
 
 
 async def test_runs_go_out_at_once_and_are_kept_until_they_are_stored(mosquitto, tmp_path):
-    """`after` names the run before, as long as that is kept."""
+    """`after` names the run before, as long as that is kept. The first report must be acknowledged before the next."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
-        for number in (1, 2):
+        for number in (1, 2, 3):
             node.append(number)
-            await coordinator.until(NodeTopic.REPORT, lambda seen, number=number: len(seen) == number)
-        reports = coordinator.heard[NodeTopic.REPORT]
-        assert [(report.after, [one.seq for one in report.runs]) for report in reports] == [(0, [1]), (1, [2])]
-        await coordinator.ack(reports[-1], 2)
+            reports = await coordinator.until(NodeTopic.REPORT, lambda seen, number=number: len(seen) == number)
+            if number == 1:
+                await coordinator.ack(reports[0], 1)
+                await until(lambda: len(node.outbox) == 0)
+        sent = [(report.after, [one.seq for one in report.runs]) for report in reports]
+        assert sent == [(0, [1]), (0, [2]), (2, [3])]
+        await coordinator.ack(reports[-1], 3)
         await until(lambda: len(node.outbox) == 0)
-        node.append(3)
-        seen = await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) == 3)
-        assert (seen[-1].after, seen[-1].runs[0].seq) == (0, 3)
 
 
 async def test_what_waited_goes_out_in_batches(mosquitto, tmp_path):
@@ -174,6 +174,17 @@ async def test_a_gap_sends_again_from_the_oldest(mosquitto, tmp_path):
         await coordinator.ack(seen[0], 0, gap=True)
         seen = await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) > before)
         assert [one.seq for one in seen[before].runs] == [1, 2]
+
+
+async def test_an_invitation_sends_again_what_was_dropped(mosquitto, tmp_path):
+    """The coordinator had no time for the report, and the agent need not wait until it is due."""
+    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
+        node.append(1)
+        seen = await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
+        node.append(2)
+        await coordinator.ack(seen[0], 0, again=True)
+        seen = await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) > 1)
+        assert [one.seq for one in seen[1].runs] == [1, 2]
 
 
 async def test_a_new_coordinator_is_sent_everything_that_is_kept(mosquitto, tmp_path):

@@ -13,6 +13,7 @@ from muster_coordinator.evidence.pacing import (
     REPORTS_PER_S,
     SMALL_FLEET_HOLD_S,
     hold_s,
+    spread,
 )
 
 
@@ -44,6 +45,15 @@ def test_agents_gather_for_longer_while_messages_wait(nodes: int, lag_s: float) 
     assert hold_s(10, 0.2) == 14.0
     assert hold_s(1, 10.0) == LONGEST_HOLD_S
     assert hold_s(nodes) <= hold_s(nodes, lag_s) <= LONGEST_HOLD_S
+
+
+def test_nodes_that_report_together_do_not_stay_together() -> None:
+    """Their waits are spread evenly over a quarter, and are never longer than they may be."""
+    waits = sorted(spread(40.0, number) for number in range(1_000))
+    assert waits[0] >= 30.0
+    assert waits[-1] <= 40.0
+    assert all(abs(wait - (30.0 + number / 100)) < 0.2 for number, wait in enumerate(waits))
+    assert spread(0.0, 7) == 0.0
 
 
 @given(st.integers(200, 9_000))

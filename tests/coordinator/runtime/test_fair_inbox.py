@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster_coordinator.runtime.fair_inbox import (
-    MOST_BYTES_AT_ONCE,
+    MOST_BYTES,
     MOST_BYTES_OF_A_NODE,
     URGENT_TURNS,
     FairInbox,
@@ -21,17 +21,17 @@ def filled(*said: tuple[str, str, int]) -> FairInbox[str]:
 def test_nodes_take_turns():
     """A node with one message waits for at most one message of each other node."""
     inbox = filled(*(("n1", f"a{n}", 1) for n in range(5)), ("n2", "b0", 1), ("n3", "c0", 1), ("n2", "b1", 1))
-    assert inbox.take(100, 0.0) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
+    assert inbox.take(100, MOST_BYTES, 0.0) == ["a0", "b0", "c0", "a1", "b1", "a2", "a3", "a4"]
     assert (len(inbox), inbox.bytes) == (0, 0)
 
 
 def test_a_batch_is_bounded_in_messages_and_bytes():
     """The rest comes with the next batch, and no node loses its turn."""
-    inbox = filled(("n1", "a0", 1), ("n1", "a1", MOST_BYTES_AT_ONCE), ("n2", "b0", 1), ("n2", "b1", 1))
-    assert inbox.take(1, 0.0) == ["a0"]
-    assert inbox.take(100, 0.0) == ["b0", "a1"]
-    assert inbox.take(100, 0.0) == ["b1"]
-    assert inbox.take(100, 0.0) == []
+    inbox = filled(("n1", "a0", 1), ("n1", "a1", 100), ("n2", "b0", 1), ("n2", "b1", 1))
+    assert inbox.take(1, 100, 0.0) == ["a0"]
+    assert inbox.take(100, 100, 0.0) == ["b0", "a1"]
+    assert inbox.take(100, 0.5, 0.0) == ["b1"]
+    assert inbox.take(100, 100, 0.0) == []
 
 
 def test_the_queue_of_a_node_is_bounded_in_bytes():
@@ -40,7 +40,7 @@ def test_the_queue_of_a_node_is_bounded_in_bytes():
     assert not inbox.put("n1", "a1", 1, 0.0)
     assert inbox.put("n2", "b0", MOST_BYTES_OF_A_NODE, 0.0)
     assert not inbox.put("n2", "b1", 1, 0.0)
-    assert inbox.take(1, 0.0) == ["a0"]
+    assert inbox.take(1, MOST_BYTES, 0.0) == ["a0"]
     assert inbox.put("n1", "a2", 1, 0.0)
     assert inbox.bytes == MOST_BYTES_OF_A_NODE + 1
 
@@ -50,7 +50,7 @@ def test_a_node_with_an_urgent_message_goes_first():
     inbox = filled(("n1", "a0", 1), ("n1", "a1", 1), ("n2", "b0", 1))
     assert inbox.put("n2", "b1", 1, 0.0, urgent=True)
     assert inbox.put("n2", "b2", 1, 0.0)
-    assert inbox.take(100, 0.0) == ["b0", "b1", "a0", "b2", "a1"]
+    assert inbox.take(100, MOST_BYTES, 0.0) == ["b0", "b1", "a0", "b2", "a1"]
 
 
 def test_urgent_messages_leave_turns_to_the_others():
@@ -58,14 +58,14 @@ def test_urgent_messages_leave_turns_to_the_others():
     inbox = filled(("n1", "a", 1))
     for number in range(2 * URGENT_TURNS):
         assert inbox.put("n2", f"b{number}", 1, 0.0, urgent=True)
-    assert inbox.take(100, 0.0).index("a") == URGENT_TURNS
+    assert inbox.take(100, MOST_BYTES, 0.0).index("a") == URGENT_TURNS
 
 
 def test_it_knows_how_long_messages_have_waited():
     """That of the last one that was taken."""
     inbox = filled(("n1", "a", 1))
     inbox.put("n1", "b", 1, 3.0)
-    inbox.take(2, 5.0)
+    inbox.take(2, MOST_BYTES, 5.0)
     assert inbox.waited_s == 2.0
 
 
@@ -77,11 +77,11 @@ def test_nothing_is_lost_or_overtaken(steps):
     inbox, put, taken = FairInbox[tuple[str, int, int]](), [], []
     for number, step in enumerate(steps):
         if isinstance(step, int):
-            taken += inbox.take(step, 0.0)
+            taken += inbox.take(step, MOST_BYTES, 0.0)
         elif inbox.put(step[0], (step[0], number, step[1]), step[1], 0.0, urgent=step[2]):
             put.append((step[0], number, step[1]))
     assert inbox.bytes == sum(size for *_, size in put) - sum(size for *_, size in taken)
-    while rest := inbox.take(3, 0.0):
+    while rest := inbox.take(3, MOST_BYTES, 0.0):
         taken += rest
     assert sorted(taken) == sorted(put)
     for node in "abc":

@@ -43,7 +43,7 @@ from muster_coordinator.runtime.rate_limits import LIMITS
 
 TOPICS = Topics("default")
 NODES = ("n1", "n2", "n3")
-KNOWN = ("n1", ReportHead("s", 9))
+KNOWN = ("n1", ReportHead("s", 0, 9))
 """A report that was taken already."""
 
 TAKEN = encode(InventoryReport(sent_at=1000.0, node="n1", inventory=Inventory(), checks=()))

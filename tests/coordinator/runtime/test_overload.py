@@ -10,7 +10,7 @@ from muster.wire.codec import encode
 from muster.wire.messages import Report
 from muster.wire.topics import NodeTopic
 from muster_coordinator.model.events import PresenceSeen, ReportSeen
-from muster_coordinator.model.load import LoadSeen
+from muster_coordinator.model.load import LoadSeen, ReportInvited
 from muster_coordinator.runtime.inbox import CHUNK
 
 REPORT_S = 0.01
@@ -67,6 +67,37 @@ async def test_it_defers_what_it_cannot_take_and_hears_what_is_urgent(mosquitto)
     assert deferred
     assert deferred <= {f"n{number}" for number in range(NODES)}
     assert max(load.deferred_per_s for load in loads) > 0
+
+
+async def test_nodes_whose_reports_were_deferred_are_invited_when_there_is_time(mosquitto):
+    """They send again at once, and all is taken although nobody waits until it is due."""
+    names = [f"n{number}" for number in range(4 * CHUNK)]
+    taken: set[str] = set()
+    invited: asyncio.Queue[str] = asyncio.Queue()
+
+    async def deliver(batch):
+        for event in batch:
+            if isinstance(event, ReportSeen):
+                await asyncio.sleep(2 * REPORT_S)
+                taken.add(event.message.node)
+            elif isinstance(event, ReportInvited):
+                invited.put_nowait(event.node)
+
+    async def answer(nodes):
+        while True:
+            node = await invited.get()
+            await nodes.publish(TOPICS.node(node, NodeTopic.REPORT), report(node, 1))
+
+    async with client(mosquitto.url) as nodes, linked_to(deliver, mosquitto.url) as link:
+        answering = asyncio.create_task(answer(nodes))
+        for node in names[: 3 * CHUNK]:
+            await nodes.publish(TOPICS.node(node, NodeTopic.REPORT), report(node, 1))
+        await eventually(lambda: len(taken) > CHUNK)  # it knows how long a batch takes, and has 90 more
+        for node in names[3 * CHUNK :]:
+            await nodes.publish(TOPICS.node(node, NodeTopic.REPORT), report(node, 1))
+        await eventually(lambda: taken == set(names))
+        answering.cancel()
+    assert link.meter.deferred > 0
 
 
 async def test_a_coordinator_that_keeps_up_defers_nothing(mosquitto):

@@ -48,10 +48,8 @@ class Actor:
         return self.answer
 
 
-def act(id, node="n1", actors=()):
-    transition = Transition(
-        id=id, node=node, before=ServiceState.IN_SERVICE, after=ServiceState.CORDONED, reason="bad", at=1.0
-    )
+def act(id, node="n1", actors=(), after=ServiceState.CORDONED):
+    transition = Transition(id=id, node=node, before=ServiceState.IN_SERVICE, after=after, reason="bad", at=1.0)
     return DispatchTransition(record=TransitionRecord(transition=transition), actors=actors)
 
 
@@ -138,12 +136,25 @@ async def test_plugins_are_told_when_there_is_time_for_it(running, eventually):
         await calm.wait()
 
     telling, said = await running(until_calm, one=actor)
-    telling.act(act("t1"))
+    telling.act(act("t1", after=ServiceState.IN_SERVICE))
     await eventually(lambda: waiting)
     assert actor.asked == []
     calm.set()
     await all_called(eventually, said, "t1")
     assert (actor.asked, waiting) == (["t1"], [dispatcher.PATIENCE_S])
+
+
+async def test_a_drain_waits_for_no_time(running, eventually):
+    """Nothing is more urgent, however much the nodes report."""
+
+    async def never_calm(within_s):
+        await asyncio.sleep(60)
+
+    actor = Actor()
+    telling, said = await running(never_calm, one=actor)
+    telling.act(act("t1"))
+    await all_called(eventually, said, "t1")
+    assert actor.asked == ["t1"]
 
 
 async def test_what_waits_is_overtaken_by_the_next_transition(running, eventually):
