@@ -52,10 +52,6 @@ class Occupancy:
         """Like `wait_for`, with the nodes that are in this set whenever somebody asks."""
         self._kept.append(nodes)
 
-    def release_invitations(self) -> None:
-        """Notes that members have answered, so more groups can be invited."""
-        self.has_released = True
-
     def release(self, nodes: Iterable[str], at: float) -> None:
         """Frees the nodes from time `at` on, in seconds since the epoch."""
         self._until.update(dict.fromkeys(nodes, at))

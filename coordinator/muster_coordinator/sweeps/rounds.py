@@ -42,13 +42,11 @@ class Round:
         self.nodes_in_groups += len(group.members)
         self.nodes_invited += len(group.members)
 
-    def note_answered(self, group: Group) -> bool:
-        """Notes the state of a group after an event. Returns whether it has just ended to wait for answers."""
-        if group.state is GroupState.FORMING or group.id not in self._invited:
-            return False
-        self._invited.remove(group.id)
-        self.nodes_invited -= len(group.members)
-        return True
+    def note_answered(self, group: Group) -> None:
+        """Notes the state of a group after an event: whether it still waits for answers."""
+        if group.state is not GroupState.FORMING and group.id in self._invited:
+            self._invited.remove(group.id)
+            self.nodes_invited -= len(group.members)
 
     def end(self, group: Group) -> Formation:
         """Notes that a group has ended. Returns the formation that it began from."""

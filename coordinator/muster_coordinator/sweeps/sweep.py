@@ -249,8 +249,7 @@ class Sweep:
 
     def _feed(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
         commands = group.handle(event, now)
-        if stage.note_answered(group) and stage.waiting:
-            self._occupancy.release_invitations()
+        stage.note_answered(group)
         if group.state is GroupState.ENDED:
             self._conclude(stage, group, now)
         elif commands or not isinstance(event, Ticked):

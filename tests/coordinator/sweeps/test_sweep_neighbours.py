@@ -50,17 +50,3 @@ def test_who_is_not_invited_yet_is_kept_from_others() -> None:
     other.begin(0.0)
     invited = {node for group in play.sweep.live.values() for node in group.members}
     assert not any(play.occupancy.is_free(node, 0.0) for node in set(other.plan.nodes) - invited)
-
-
-def test_more_are_invited_as_soon_as_members_have_answered() -> None:
-    """Without waiting for the end of a group or for the next tick."""
-    play = Play(plan(Strategy.PAIRS, MOST_INVITED + 4))
-    play.occupancy.new_turn()
-    group = next(iter(play.sweep.live.values()))
-    for node in group.members:
-        assert not play.occupancy.has_released
-        (accepted,) = play._replies(node, group.id)
-        play.sweep.handle(accepted, play.now)
-    assert play.occupancy.has_released
-    play.form()
-    assert sum(len(group.members) for group in play.sweep.live.values()) == MOST_INVITED + 2
