@@ -3,7 +3,7 @@
 The models are imported where they are used: `muster --help` and `muster sweep list` need none of them.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -60,9 +60,7 @@ def start(
     With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
     No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
-    if fail_on is not None and not wait:
-        raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
-    from muster.model import Verdict  # noqa: PLC0415 (see above)
+    _require_wait_for(fail_on, wait)
     from muster.params import parse_params  # noqa: PLC0415 (see above)
 
     asked = {
@@ -83,7 +81,18 @@ def start(
     else:
         ended = _begin(client, body, wait, as_json)
         if wait:
-            raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on or FailOn.WARN))
+            _exit_by(ended, fail_on or FailOn.WARN)
+
+
+def _require_wait_for(fail_on: FailOn | None, wait: bool) -> None:
+    if fail_on is not None and not wait:
+        raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
+
+
+def _exit_by(ended: "SweepRecord", fail_on: FailOn) -> NoReturn:
+    from muster.model import Verdict  # noqa: PLC0415 (see above)
+
+    raise typer.Exit(exit_code(ended.verdict or Verdict.UNKNOWN, fail_on))
 
 
 def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
