@@ -19,6 +19,10 @@ NOWHERE = Topology()
 LATE_S = 60.0
 """A run that arrives this long after its end has waited in the outbox, and other runs may wait after it."""
 
+FRESH_S = 10.0
+"""A run that arrives so soon after its end has not waited, so no older one waits. Clocks differ by up to 5 s, and a new
+failure takes up to 2 s to an overloaded coordinator."""
+
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
 
@@ -212,11 +216,14 @@ class Node:
         self.outbox, self.dropped, self.process = message.outbox, message.dropped, message.process
 
     def note_delivery(self, run: Run, now: float) -> None:
-        """Notes whether older runs may wait in its outbox: an agent sends its runs in order."""
+        """Notes whether older runs may wait in its outbox: an agent sends its runs in order.
+
+        While the coordinator is overloaded, the runs of every node come late, and a new fault right behind them.
+        """
+        age_s = now - (run.started_at + run.duration_s)
         if self.backlog_before is None:
-            is_late = now - (run.started_at + run.duration_s) > LATE_S
-            self.backlog_before = now if is_late else None
-        elif run.started_at >= self.backlog_before:
+            self.backlog_before = now if age_s > LATE_S else None
+        elif run.started_at >= self.backlog_before or age_s <= FRESH_S:
             self.backlog_before = None
 
     def note_inventory(self, message: InventoryReport) -> bool:

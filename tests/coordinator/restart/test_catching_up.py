@@ -156,3 +156,11 @@ async def test_after_the_broker_was_away_a_silent_node_is_waited_for_so_long(liv
     lives.now += CATCH_UP_S
     await lives.feed(Ticked())
     assert catching_up(lives) == 0
+
+
+async def test_a_new_fault_behind_late_runs_counts_at_once(lives):
+    """An overloaded coordinator takes the runs of every node late, and a new fault with all that waited before it."""
+    late = [lives.run("n1", age_s=age_s) for age_s in (75.0, 70.0)]
+    fault = lives.run("n1", Verdict.FAIL, age_s=5.0)
+    (act,) = acts(await lives.feed(*late, fault))
+    assert (act.record.transition.node, act.record.transition.after) == ("n1", "CORDONED")
