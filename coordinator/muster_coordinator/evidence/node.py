@@ -19,9 +19,10 @@ NOWHERE = Topology()
 LATE_S = 60.0
 """A run that arrives this long after its end has waited in the outbox, and other runs may wait after it."""
 
-FRESH_S = 10.0
-"""A run that arrives so soon after its end has not waited, so no older one waits. Clocks differ by up to 5 s, and a new
-failure takes up to 2 s to an overloaded coordinator."""
+SOON_S = 10.0
+"""A run that starts this long before a late one arrives, or after that, ends the wait for older runs. An overloaded
+coordinator takes the runs of every node late, and a new fault within some seconds, with all that waited before it.
+"""
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
@@ -216,14 +217,11 @@ class Node:
         self.outbox, self.dropped, self.process = message.outbox, message.dropped, message.process
 
     def note_delivery(self, run: Run, now: float) -> None:
-        """Notes whether older runs may wait in its outbox: an agent sends its runs in order.
-
-        While the coordinator is overloaded, the runs of every node come late, and a new fault right behind them.
-        """
-        age_s = now - (run.started_at + run.duration_s)
+        """Notes whether older runs may wait in its outbox: an agent sends its runs in order."""
         if self.backlog_before is None:
-            self.backlog_before = now if age_s > LATE_S else None
-        elif run.started_at >= self.backlog_before or age_s <= FRESH_S:
+            is_late = now - (run.started_at + run.duration_s) > LATE_S
+            self.backlog_before = now - SOON_S if is_late else None
+        elif run.started_at >= self.backlog_before:
             self.backlog_before = None
 
     def note_inventory(self, message: InventoryReport) -> bool:
