@@ -6,7 +6,7 @@ Claim: with 10,000 nodes, no part of an answer that reads the fleet holds the lo
 Method: a real agent with eight simulated GPUs is recorded (`scale_template`). Its inventory and one run of each of its
 background checks are fed to the coordinator's own decisions (`Fleet`) in the names of all nodes, in this process and
 without broker, database and network. Each part is then called `--calls` times; the figure is the median of the
-processor time of this thread. Lists are made in slices, of which one is measured.
+processor time of this thread. Lists are made in slices; one slice is measured.
 
 Limits: HTTP, the broker and the database are not in it; `node_list` measures the answers themselves. A call finds the
 caches of the processor as the call before has left them.

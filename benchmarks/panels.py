@@ -19,7 +19,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00")
 
 
 class Scale(NamedTuple):
-    """The y axis: its ticks, of which the first and the last are its ends."""
+    """The y axis: its ticks. The first and the last one are its ends."""
 
     ticks: tuple[float, ...]
     logarithmic: bool = False

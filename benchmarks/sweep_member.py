@@ -64,7 +64,7 @@ class SweepMember:
                 self.take(RanksReady(order.run))
             case events.ReleaseRanks(run):
                 self._work(*self._orders.pop(run))
-            case events.StopRun(run) if run in self._orders:  # whoever is let go already ends by itself
+            case events.StopRun(run) if run in self._orders:  # ranks that were released end by themselves
                 self._work(*self._orders.pop(run))
 
     def _work(self, order: Order, arrived_at: float) -> None:

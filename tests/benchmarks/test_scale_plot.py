@@ -21,7 +21,7 @@ def published(file: Path, *, postgres: bool, values: dict[int, float]) -> Path:
 
 
 def test_each_database_is_a_line_over_the_nodes(tmp_path: Path) -> None:
-    """Also if its numbers of nodes are in several files, of which the last one counts."""
+    """Also if its numbers of nodes are in several files. Of the same number of nodes, the last file counts."""
     files = [
         published(tmp_path / "1.json", postgres=False, values={1_000: 1.0, 2_000: 5.0}),
         published(tmp_path / "2.json", postgres=False, values={2_000: 2.0, 10_000: 10.0}),

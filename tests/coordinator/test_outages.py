@@ -171,7 +171,7 @@ def test_a_start_makes_nobody_lost(connected_after_s: float) -> None:
 
 
 def test_reports_that_nobody_had_time_to_read_are_signs_of_life() -> None:
-    """An agent that sends reports sends no heartbeats. A node of which nothing comes is lost as ever."""
+    """An agent that sends reports sends no heartbeats. A node that sends nothing is lost as before."""
     watched = Watched()
     deferred: list[tuple[float, FleetEvent]] = [
         (float(at), LoadSeen(CoordinatorLoad(lag_s=1.0), frozenset({"a", "unknown"}))) for at in range(5, 100, 5)

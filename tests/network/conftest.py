@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="package")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that shifts the wall clock of whoever loads it; see clock.c."""
+    """A library that shifts the wall clock of the process that loads it; see clock.c."""
     library = tmp_path_factory.mktemp("clock") / "clock.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, HERE / "clock.c"], check=True)
     return library

@@ -45,7 +45,7 @@ user root
 class Laboratory:
     """The fleet on its `network`: a broker, a coordinator, and an agent on every node.
 
-    `directory` takes their logs and databases; `clock` is a library that shifts the clock of whoever loads it.
+    `directory` takes their logs and databases; `clock` is a library that shifts the clock of the process that loads it.
     """
 
     def __init__(self, network: Network, directory: Path, clock: Path) -> None:

@@ -69,7 +69,7 @@ class Network:
         self._filter(f"iifname {node} ip daddr {{ {those} }} drop", f"oifname {node} ip saddr {{ {those} }} drop")
 
     def lose(self, node: str, percent: int) -> None:
-        """Lets so many of a hundred packets get lost on the link of a node, in each direction."""
+        """Loses this percentage of the packets on the link of a node, in each direction."""
         some = f"numgen random mod 100 < {percent} drop"
         self._filter(f"iifname {node} {some}", f"oifname {node} {some}")
 

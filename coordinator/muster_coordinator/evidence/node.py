@@ -41,7 +41,7 @@ class Node:
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
     before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
-    process, empty while it is not known. `inventory_digest` is that of the message with its inventory.
+    process, empty while it is not known. `inventory_digest` is the digest of the message with its inventory.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which

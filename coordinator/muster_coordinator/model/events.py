@@ -49,7 +49,7 @@ class PresenceSeen:
 class InventorySeen:
     """A node has sent its inventory. If the broker had `kept` the message, it was sent some time ago.
 
-    `digest` is that of the message's bytes, so that the same bytes are not decoded again; empty if they are not known.
+    `digest` is the digest of the message's bytes, so that the same bytes are not decoded again; empty if unknown.
     """
 
     message: InventoryReport

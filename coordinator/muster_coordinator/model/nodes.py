@@ -45,7 +45,7 @@ class NodeRecord(Data):
     """A node as it is stored. Its health is not stored: it follows from the evidence about it.
 
     `convictions` are the findings of sweeps; their `run` is the id of the sweep. `learned_leaf` is the leaf that sweeps
-    have shown. `inventory_digest` is that of the message with the inventory. `scheduler_labels` are by actor.
+    have shown. `inventory_digest` is the digest of the message with the inventory. `scheduler_labels` are by actor.
     `clock_ahead_s` is set while the clock of the node is wrong. A forgotten node is `gone` until it is heard again, and
     measurements from before `forgotten_at` do not count.
     """

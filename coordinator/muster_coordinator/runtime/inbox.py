@@ -47,7 +47,7 @@ TURN_S = 0.1
 """Maximum work, by the speed of the last batches, that is decoded before that: an urgent message waits for a turn."""
 
 TURN_BYTES = 256 << 10
-"""Maximum number of bytes that are decoded before that. Not compressed, so many bytes of runs take 0.1 s of a core."""
+"""Maximum number of bytes that are decoded before that. If they are not compressed, that takes 0.1 s of a core."""
 
 MOST_INVITED = 50
 """Maximum number of invitations on their way."""

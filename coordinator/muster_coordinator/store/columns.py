@@ -47,7 +47,7 @@ class Column(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SameText:
-    """A column of which all numbers are the same."""
+    """A column whose numbers are all the same."""
 
     same: str
     count: int

@@ -7,7 +7,7 @@ from tests.agent.wire.test_link import TOPICS, Coordinator, Linked, coordinating
 from muster.model import Run, Verdict
 from muster.wire import codec
 from muster.wire.deflate import DEFLATED, deflated
-from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, Ack, CoordinatorPresence
+from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, Ack, CoordinatorPresence, Report
 from muster.wire.topics import NodeTopic
 from muster_agent.decide.events import CoordinatorSeen
 from muster_agent.wire.outbox import Outbox
@@ -44,8 +44,8 @@ async def lead(coordinator: Coordinator, node: Linked, *accepts: str, epoch: int
         pass
 
 
-async def reported(coordinator: Coordinator, count: int) -> list:
-    """All reports, as soon as there are so many."""
+async def reported(coordinator: Coordinator, count: int) -> list[Report]:
+    """All reports, as soon as there are `count`."""
     return await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) >= count)
 
 
@@ -58,10 +58,7 @@ def forms(coordinator: Coordinator) -> list[str]:
 async def test_runs_travel_as_repeats_until_there_is_a_gap(mosquitto, tmp_path):
     """Then whole, from the oldest that is kept, and as repeats again when these are stored."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
-        await lead(coordinator, node, DEFLATE, REPEATS)
-        append(node, 1)
-        (first,) = await reported(coordinator, 1)
-        await acked(coordinator, node, first, 1)
+        first = await first_stored(coordinator, node)
         append(node, 2)
         await reported(coordinator, 2)
         await coordinator.ack(first, 1, gap=True)
@@ -70,6 +67,15 @@ async def test_runs_travel_as_repeats_until_there_is_a_gap(mosquitto, tmp_path):
         append(node, 3)
         await reported(coordinator, 4)
         assert forms(coordinator) == ["W", "1", "W", "2"]
+
+
+async def first_stored(coordinator: Coordinator, node: Linked) -> Report:
+    """The report of the first run, which a coordinator that takes repeats has stored."""
+    await lead(coordinator, node, DEFLATE, REPEATS)
+    append(node, 1)
+    (first,) = await reported(coordinator, 1)
+    await acked(coordinator, node, first, 1)
+    return first
 
 
 async def acked(coordinator: Coordinator, node: Linked, report, through: int, hold_s: float = 0.0) -> None:
@@ -84,10 +90,7 @@ async def acked(coordinator: Coordinator, node: Linked, report, through: int, ho
 async def test_another_leader_gets_everything_whole_and_an_older_one_gets_json(mosquitto, tmp_path):
     """It has no run that others are like; one that does not say what it accepts is sent what 0.1 was sent."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
-        await lead(coordinator, node, DEFLATE, REPEATS)
-        append(node, 1)
-        (first,) = await reported(coordinator, 1)
-        await acked(coordinator, node, first, 1)
+        await first_stored(coordinator, node)
         await lead(coordinator, node, DEFLATE, REPEATS, epoch=2)
         append(node, 2)
         second = (await reported(coordinator, 2))[-1]

@@ -28,7 +28,7 @@ def test_the_first_report_of_a_node_may_be_the_deferred_one() -> None:
 
 
 def test_a_gap_that_was_not_made_here_is_for_the_fleet_to_refuse() -> None:
-    """The broker may lose a report, and the agent is told so at once."""
+    """The broker may lose a report. The acknowledgement of the next one tells the agent at once."""
     reports = DeferredReports()
     reports.take("n1", head(0, 5))
     assert not reports.is_useless("n1", head(9, 11))
