@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import Figure, arguments, median_of, publish
-from benchmarks.fleet import free_address
+from benchmarks.free_ports import free_address
 
 from muster_plugins.checks.collective.operations import OPERATIONS, MessageBuffers
 from muster_plugins.checks.collective.peers import everyone

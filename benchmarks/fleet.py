@@ -6,14 +6,15 @@ All of them end with the context that they were started in, and when the benchma
 import asyncio
 import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import ExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from benchmarks.free_ports import free_address
 
 from muster.errors import Unavailable
 from muster_coordinator.local import processes
@@ -198,12 +199,6 @@ def install_plugin(module: Path, site: Path) -> dict[str, str]:
     (information / "METADATA").write_text(metadata, encoding="utf-8")
     (information / "entry_points.txt").write_text(f"[muster]\n{name} = {module.stem}\n", encoding="utf-8")
     return {"PYTHONPATH": str(site)}
-
-
-def free_address() -> str:
-    """A loopback address with a port that nobody uses at this moment."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def interpreter(*arguments: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 from aiohttp import web
-from benchmarks.fleet import free_address
+from benchmarks.free_ports import free_address
 from benchmarks.scale_agents import NOISY, node_name
 from benchmarks.scale_parts import MIB, until
 from benchmarks.scale_template import Template

@@ -12,7 +12,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import psutil
-from benchmarks.fleet import BYTE_CODE, MOSQUITTO, ROOT, free_address, interpreter
+from benchmarks.fleet import BYTE_CODE, MOSQUITTO, ROOT, interpreter
+from benchmarks.free_ports import free_address
 from benchmarks.scale_agents import node_name
 
 from muster.errors import Unavailable

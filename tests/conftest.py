@@ -16,6 +16,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from benchmarks.free_ports import free_port
 from tests import brokers
 from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
@@ -147,8 +148,7 @@ class Mosquitto:
     """
 
     def __init__(self, directory: Path, settings: str, program: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
         self._config = directory / "mosquitto.conf"
         self._config.write_text(f"listener {self.port} 127.0.0.1\nuser root\n{settings}\n")

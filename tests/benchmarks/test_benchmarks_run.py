@@ -52,6 +52,7 @@ SMALLEST = {
 }
 
 PARTS = {
+    "free_ports",
     "figures",
     "fleet",
     "flood_sender",

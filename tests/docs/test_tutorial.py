@@ -5,13 +5,13 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from benchmarks.free_ports import free_port
 from tests.muster_process import MusterProcess
 from tests.waiting import wait_for
 
@@ -28,12 +28,6 @@ def blocks(step: int, language: str) -> list[str]:
 
 def commands(step: int) -> list[str]:
     return [line.removeprefix("$ ") for text in blocks(step, "console") for line in text.splitlines()]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Reader:

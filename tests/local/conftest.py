@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+from benchmarks.free_ports import free_address
 from tests.muster_process import ONE_THREAD, MusterProcess
 from tests.waiting import wait_for
 
@@ -103,11 +103,6 @@ def torch_in_agents(tmp_path: Path) -> dict[str, str]:
         "import sys\nif sys.orig_argv[-1] == 'agent':\n    import torch.distributed\n"
     )
     return {"PYTHONPATH": str(site), **ONE_THREAD}
-
-
-def free_address() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 import json
 import signal
-import socket
-from contextlib import closing
 
 import pytest
+from benchmarks.free_ports import free_address
 
 from muster.model import Verdict
 from muster_coordinator.local.demo import DEADLINE_S
@@ -19,8 +18,7 @@ def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_pat
     """With exit code 0, and with what it found as JSON; nothing of it is left. The API is where the settings say."""
     report, config, token = tmp_path / "demo.json", tmp_path / "demo.toml", tmp_path / "token"
     token.write_text("secret")
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    listen = free_address()
     config.write_text(f"[http]\nlisten = '{listen}'\ntoken_file = '{token}'\n")
     arguments = ("--nodes", str(LEAST_NODES_WITH_FAULTS), "--json", str(report), "--config", str(config))
     running = local("demo", *arguments, **torch_in_agents)

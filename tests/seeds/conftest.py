@@ -2,13 +2,13 @@
 
 import json
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.free_ports import free_port
 from tests.muster_process import TORCH, Recorded
 
 from muster.check import AnyCheck
@@ -102,18 +102,12 @@ def simulated() -> Callable[..., Json]:
     return lambda devices, *faults: {"simulated": {"enabled": True, "devices": devices, "faults": list(faults)}}
 
 
-@pytest.fixture(scope="session")
-def free_port() -> Callable[[], int]:
-    """Gives a port that nobody uses at this moment."""
-    return _free_port
-
-
 @pytest.fixture(scope="module")
 def job(start: Start) -> Callable[..., list[Ended]]:
     """Runs a suite by a job of several processes, each a node with settings of its own, as an operator starts them."""
 
     def run(steps: list[Json], nodes: list[Json], **environment: str) -> list[Ended]:
-        around = {"WORLD_SIZE": str(len(nodes)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+        around = {"WORLD_SIZE": str(len(nodes)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         suite: Json = {"suites": {"walk": {"steps": [*steps]}}}
         command = ("check", "run", "--suite", "walk", "--json")
         members = [
@@ -147,9 +141,3 @@ def judge(checks: dict[str, AnyCheck]) -> Judge:
 def root() -> Path:
     """Where the project lies."""
     return Path(__file__).parent.parent.parent
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port

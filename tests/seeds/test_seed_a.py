@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from benchmarks.free_ports import free_port
 
 from muster.model import Inventory, Topology
 from muster_coordinator.evidence.node import Node
@@ -179,7 +180,7 @@ def test_no_image_holds_ssh_or_a_key(root):
     assert not [word for word in ("ssh", "id_rsa", "authorized_keys", "HF_TOKEN") if word in built]
 
 
-def test_a_node_that_is_dead_is_named_within_the_deadline(command, simulated, free_port):
+def test_a_node_that_is_dead_is_named_within_the_deadline(command, simulated):
     """It does not hang the others."""
     ended = command(
         *("check", "run", "--suite", "walk", "--join-within-s", "1"),

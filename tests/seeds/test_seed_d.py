@@ -6,6 +6,7 @@ machine has not.
 """
 
 import pytest
+from benchmarks.free_ports import free_address, free_port
 from tests.waiting import wait_for
 
 from muster.errors import Unavailable
@@ -20,9 +21,9 @@ QUIET = {"disabled": ["nvml", "kernel_log", "host", "fabric"]}
 class Cluster:
     """A coordinator, and agents that are started and ended as their nodes come and go."""
 
-    def __init__(self, start, free_port, directory):
+    def __init__(self, start, directory):
         self._start, self._directory = start, directory
-        self._broker, api = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        self._broker, api = (free_address() for _ in range(2))
         self.client = Client(f"http://{api}")
         settings = {"broker": {"listen": self._broker}, "http": {"listen": api}, "data_dir": str(directory / "c")}
         self._coordinator = start("coordinator", settings=settings)
@@ -62,9 +63,9 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(start, free_port, tmp_path_factory):
+def cluster(start, tmp_path_factory):
     """A cluster without nodes: the pool has been scaled to zero."""
-    made = Cluster(start, free_port, tmp_path_factory.mktemp("cluster"))
+    made = Cluster(start, tmp_path_factory.mktemp("cluster"))
     wait_for(made.answers, "the coordinator to answer")
     assert made.client.get("nodes")["items"] == []
     return made
@@ -150,7 +151,7 @@ def test_the_number_of_nodes_is_that_of_the_job(one_host):
     assert {run["facts"]["nodes"] for run in one_host[0].runs("collective")} == {2}
 
 
-def test_nobody_waits_without_end_for_a_node_that_does_not_come(command, free_port):
+def test_nobody_waits_without_end_for_a_node_that_does_not_come(command):
     """The others are told which it is, and end with an error."""
     step = {"section": "COLLECTIVE", "check": "collective"}
     ended = command(

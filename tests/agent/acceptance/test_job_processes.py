@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from benchmarks.free_ports import free_port
 from tests.muster_process import TORCH, Recorded
 from tests.waiting import wait_for
 
@@ -31,21 +32,19 @@ steps = [
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    return port
+def master_port() -> int:
+    return free_port()
 
 
 @pytest.fixture
-def start(tmp_path, free_port):
+def start(tmp_path, master_port):
     """Starts a process of the job: `start(rank, size, node="a", faults="[]")`; all are ended at the end."""
     started = []
 
     def one(rank: int, size: int, *options: str, node: str = "", faults: str = "[]", **environment: str):
         config = tmp_path / f"{rank}.toml"
         config.write_text(SETTINGS.format(faults=faults))
-        job = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port)}
+        job = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(master_port)}
         arguments = ["check", "run", "--suite", "mini", "--config", str(config), *options]
         env = {**os.environ, **job, "MUSTER_NODE": node or f"node-{rank}", **environment}
         process = Recorded(*arguments, env=env, imports=TORCH)
@@ -195,9 +194,9 @@ def test_a_leader_that_does_not_come_is_told(start):
     assert "the process with rank 0 cannot be reached at 127.0.0.1 port" in err
 
 
-def test_a_port_that_is_taken_is_told(start, free_port):
+def test_a_port_that_is_taken_is_told(start, master_port):
     """The message names the variable that chooses it."""
-    with socket.create_server(("0.0.0.0", free_port)):
+    with socket.create_server(("0.0.0.0", master_port)):
         code, _, err = ended(start(0, 2))
     assert code == 69
     assert "see MASTER_PORT" in err
@@ -232,7 +231,7 @@ def test_alone_leaves_the_job_out(start):
     assert [run["facts"].get("world_size") for step in json.loads(out)["steps"] for run in step["runs"]] == [None, 2]
 
 
-def test_garbage_and_strangers_are_sent_away(start, free_port):
+def test_garbage_and_strangers_are_sent_away(start, master_port):
     """Whoever does not say who it is, or takes a rank that is there, changes nothing."""
     leader = start(0, 2, "--json")
     for said in (
@@ -241,7 +240,7 @@ def test_garbage_and_strangers_are_sent_away(start, free_port):
         b'{"kind": "go", "step": 0}\n',
         b"\x00" * 100 + b"\n",
     ):
-        assert _answer(free_port, said) == b""
+        assert _answer(master_port, said) == b""
     member = start(1, 2)
     code, _, err = ended(leader)
     assert (code, ended(member)[0]) == (0, 0), err

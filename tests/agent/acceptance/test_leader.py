@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from benchmarks.free_ports import free_port
 
 from muster.check import Params, Scope
 from muster.errors import Refused
@@ -32,9 +33,7 @@ def steps(check) -> list[SelectedCheck]:
 @asynccontextmanager
 async def leading(steps: list[SelectedCheck], size: int) -> AsyncIterator[tuple[JobLeader, int]]:
     """A leader and its port, which is closed at the end."""
-    leader = JobLeader(size, steps, "digest")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    leader, port = JobLeader(size, steps, "digest"), free_port()
     await leader.listen(port)
     try:
         yield leader, port

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from benchmarks.free_ports import free_port
 
 from muster.check import Params
 from muster.model import Device, Inventory, Measurement, Run, Verdict
@@ -83,9 +84,7 @@ def plan(check) -> SuitePlan:
 
 @pytest.fixture
 def other(plan) -> Iterator[OtherMember]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    member = OtherMember(port, plan.digest)
+    member = OtherMember(free_port(), plan.digest)
     thread = threading.Thread(target=member.take_part)
     thread.start()
     yield member

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from benchmarks.free_ports import free_port
 from tests.waiting import PATIENCE_S, wait_for
 
 NODES = ("gpu1", "gpu2")
@@ -220,7 +221,7 @@ class Slurm:
 
     def _write_files(self, settings: str) -> None:
         host = socket.gethostname().split(".")[0]
-        ports = free_ports(len(NODES) + 1)
+        ports = [free_port() for _ in range(len(NODES) + 1)]
         nodes = [
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=8 Gres=gpu:{DEVICES}"
             for node, port in zip(NODES, ports[1:], strict=True)
@@ -257,12 +258,6 @@ class Slurm:
 def fields(line: str) -> dict[str, str]:
     """`scontrol`'s KEY=VALUE; a value may hold spaces. Texts of people come last and may contain a key again."""
     return dict(reversed(re.findall(r"(\S+?)=(.*?)(?=\s+\S+?=|$)", line.strip())))
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [free.getsockname()[1] for free in sockets]
 
 
 NewSlurm = Callable[..., AbstractContextManager[Slurm]]
