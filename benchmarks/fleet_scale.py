@@ -217,6 +217,7 @@ async def swept(taken: Measuring, coordinator: Coordinator, database: ScaleDatab
     what = "sweep in pairs, formed, run and recorded beyond its simulated payload"
     taken.note(what, "s", found.recorded_s - work_s, ("<=", 10.0))
     taken.note("processor time of the coordinator during the sweep", "s", found.processor_s)
+    taken.note("runs of the sweep in the database", "s", found.reported_s - work_s)
     taken.note("runs of the sweep that are missing", "runs", found.missing, ("<=", 0.0))
 
 

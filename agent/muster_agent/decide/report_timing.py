@@ -6,6 +6,9 @@ small fleet that is no time at all. Any other run releases itself and all that w
 asked for, one with another verdict or other findings than before, and the first runs of a check. A failure is cleared
 by two passes in a row, so it takes `STEADY_RUNS` equal runs until the next one may wait.
 
+A run of a group that finds nothing may always wait: a reply of its own tells the sweep what the node has measured. If a
+sweep of the whole fleet released all that waits, the coordinator would get the reports of its longest wait at once.
+
 A failure is urgent until it has come `STEADY_RUNS` times: an overloaded coordinator takes it before other runs.
 
 Example: `hold_s` is 45. nvml passes at 0, 15, 30, 45 and 60 s. The agent sends the first three without a wait, and
@@ -53,8 +56,7 @@ class ReportTiming:
         runs = self._equal_runs(run)
         if run.verdict is Verdict.FAIL and runs <= STEADY_RUNS:
             self.urgent_through = run.seq
-        may_wait = run.cause == SCHEDULED and run.verdict in QUIET_VERDICTS and runs > STEADY_RUNS
-        if may_wait and self.hold_s > 0:
+        if self.hold_s > 0 and _may_wait(run, runs):
             self._due = min(self._due, now + self.hold_s)
         else:
             self.release()
@@ -80,3 +82,8 @@ class ReportTiming:
             steady = self._checks[run.check] = _Steady(result)
         steady.runs += 1
         return steady.runs
+
+
+def _may_wait(run: Run, equal_runs: int) -> bool:
+    nobody_waits = run.group is not None or (run.cause == SCHEDULED and equal_runs > STEADY_RUNS)
+    return nobody_waits and run.verdict in QUIET_VERDICTS

@@ -78,6 +78,19 @@ def test_it_releases_itself_and_all_that_wait(urgent: Run) -> None:
     assert (timing.released_through, timing.next_due()) == (numbered.seq, math.inf)
 
 
+@cases(
+    ("verdict", "waits"),
+    [(Verdict.PASS, True), (Verdict.SKIPPED, True), (Verdict.FAIL, False), (Verdict.UNKNOWN, False)],
+)
+def test_a_run_of_a_group_waits_unless_it_found_something(verdict: Verdict, waits: bool) -> None:
+    """The reply to its sweep says what it has measured; the others that wait are not released by it."""
+    timing = steady()
+    before = timing.released_through
+    timing.appended(run(), 10.0)
+    timing.appended(run(verdict, cause="sweep", check="collective").model_copy(update={"group": "s-1"}), 11.0)
+    assert (timing.released_through == before) is waits
+
+
 def test_passes_after_a_failure_do_not_wait_until_the_failure_is_cleared() -> None:
     """Two passes in a row clear it."""
     timing = steady()
