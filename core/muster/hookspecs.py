@@ -77,8 +77,10 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 
 @hookspec
-async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> None:
+async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> bool | None:
     """The health of nodes by their checks. Show it to other programs; do not drain nodes because of it.
+
+    Returns False if your settings say that you show nothing: then the coordinator need not call you again.
 
     The coordinator calls it in every mode: within a second after a change, and for every node once in
     `quarantine.resync_s` seconds, as a heartbeat. If you have two reports about a node, use the one with the later

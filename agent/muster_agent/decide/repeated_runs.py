@@ -1,18 +1,19 @@
 """Decides which runs are sent whole, and which as repeats of one that was (see `wire.repeats`).
 
 The idea: a run may be a repeat of a base, which is one of the last MOST_BASES runs of its check that were sent whole,
-and acknowledged as stored. The coordinator keeps the same runs in memory. If it does not know a base any more, because
-it is another coordinator or has no room, it says that there is a gap. Then all bases are forgotten, and the runs are
-sent whole until new ones are acknowledged. If that happens again, repeats pause for a minute, then two, up to an hour:
-a coordinator without room gets each run once.
+and is acknowledged as stored or goes before it in the same report. The coordinator keeps the same runs in memory. If it
+does not know a base any more, because it is another coordinator or has no room, it says that there is a gap. Then all
+bases are forgotten, and the first run of each check is sent whole again. If that happens again, repeats pause for a
+minute, then two, up to an hour: a coordinator without room gets each run once.
 
-Example: runs 1 to 3 of nvml are sent whole. 1 is acknowledged, and 4 is sent as a repeat of 1.
+Example: a report has the runs 1 to 3 of nvml, 1 whole, 2 and 3 as repeats of 1. Before it is acknowledged, the next
+report has 4 whole and 5 as a repeat of 4. After that, 6 is sent as a repeat of 4.
 
 A run takes time in proportion to its size; memory is some hundred bytes for each base.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,11 +53,13 @@ class RepeatedRuns:
     def split(self, runs: Iterable[tuple[int, str]], sent_at: float, now: float) -> SplitRuns:
         """How these runs, numbers and JSON, are sent in a report of that time."""
         found = SplitRuns([], [])
+        before: set[int] = set()  # those that go whole in this report
         for seq, body in runs:
             run = read(body) if now >= self._paused_until else None
-            repeat = None if run is None else self._repeat(run, seq, sent_at)
+            repeat = None if run is None else self._repeat(run, seq, sent_at, before)
             if repeat is None:
                 found.whole.append(body)
+                before.add(seq)
             else:
                 found.repeats.append(repeat)
         self._has_repeated |= bool(found.repeats)
@@ -82,12 +85,15 @@ class RepeatedRuns:
             self._paused_until = now + backoff_s(self._refused - 1, PAUSE_S, MAX_PAUSE_S)
         return True
 
-    def _repeat(self, run: Mapping[str, Any], seq: int, sent_at: float) -> dict[str, Any] | None:
-        """The run as a repeat; None if it has no base, and then it may be one."""
+    def _repeat(
+        self, run: Mapping[str, Any], seq: int, sent_at: float, before: Container[int]
+    ) -> dict[str, Any] | None:
+        """The run as a repeat; None if it has no base, and then it may be one. Those `before` it are in its report."""
         outline = outline_of(run)
         bases = self._bases.setdefault(run["check"], [])
         for base in reversed(bases):
-            if base.outline.digest == outline.digest and base.seq <= self._stored_through and base.seq < seq:
+            is_there = base.seq < seq and (base.seq <= self._stored_through or base.seq in before)
+            if is_there and base.outline.digest == outline.digest:
                 self._bases[run["check"]] = [each for each in bases if each.seq != seq]
                 repeat = repeat_of(run, seq, base.seq, sent_at)
                 return repeat if base.outline.facts == outline.facts else repeat | {"facts": outline.facts}

@@ -1,7 +1,8 @@
 """Publishes the health of nodes to plugins: changes at once, and every node periodically as a heartbeat.
 
 It makes no decision, so it runs in every mode. If a plugin could not take a report, the report is sent again: changes
-after a pause that grows to half a minute and after newer changes, heartbeats with the next round.
+after a pause that grows to half a minute and after newer changes, heartbeats with the next round. When every plugin has
+said that it shows no health, they are not called again.
 """
 
 import asyncio
@@ -83,13 +84,15 @@ class HealthPublisher:
 
     async def _beat(self) -> None:
         """Sends heartbeats; the first round at once, because reports from before this start may be wrong by now."""
-        while True:
+        while self._is_wanted:
             begun = time.monotonic()
             names = self._names()
             for start in range(0, len(names), AT_ONCE):
                 views = (self._view(name) for name in names[start : start + AT_ONCE])
                 there = [view for view in views if view is not None and not view.left]
                 await self._publish([health_report(view, self._clock()) for view in there])
+                if not self._is_wanted:
+                    return
             known = set(names)
             self._taken = {name: report for name, report in self._taken.items() if name in known}
             await asyncio.sleep(max(1.0, begun + self._every_s - time.monotonic()))
@@ -103,6 +106,7 @@ class HealthPublisher:
         answers = await self._plugins.call_each(HOOK, TIMEOUT_S, reports=tuple(reports))
         if any(answer.error for answer in answers):
             return False
+        self._is_wanted = not all(answer.value is False for answer in answers)
         for report in reports:
             if report.at >= self._taken.get(report.node, report).at:  # a change may overtake a heartbeat
                 self._taken[report.node] = report

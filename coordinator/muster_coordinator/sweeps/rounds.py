@@ -11,18 +11,18 @@ from muster_coordinator.sweeps.member import verdict_of
 
 
 class Round:
-    """The running round. `used` are the nodes that are, or were, in one of its groups.
+    """The running round of a sweep of `nodes`. The `unused` ones, in their order, were in none of its groups.
 
     `waiting_nodes` are those of the groups that wait. `nodes_in_groups` counts the nodes that are in groups now,
     `nodes_invited` those in groups that still wait for answers to their invitations.
     """
 
-    def __init__(self, formations: Iterable[Formation] = ()) -> None:
+    def __init__(self, formations: Iterable[Formation] = (), nodes: Iterable[str] = ()) -> None:
         self.waiting = list(formations)
         self.has_begun = False
         self.live: dict[str, Group] = {}
         self.waiting_nodes = {node for formation in self.waiting for node in formation.members}
-        self.used = {*self.waiting_nodes}
+        self.unused = {node: None for node in nodes if node not in self.waiting_nodes}
         self.nodes_in_groups = self.nodes_invited = 0
         self._formations: dict[str, Formation] = {}
         self._invited: set[str] = set()  # the ids of the groups that are being formed
@@ -58,7 +58,8 @@ class Round:
         """Adds a group that waits to be formed again in another way."""
         self.waiting.append(formation)
         self.waiting_nodes.update(formation.members)
-        self.used.update(formation.members)
+        for node in formation.members:
+            self.unused.pop(node, None)
 
     def drop(self, formation: Formation) -> None:
         """Removes a group that waits."""

@@ -213,7 +213,7 @@ class Sweep:
             reason = f"another run would exceed max_node_s {self.plan.limits.node_s:g}"
             self._end(SweepState.FINISHED, reason, now)
         else:
-            self._round = Round(affordable)
+            self._round = Round(affordable, self.plan.nodes)
             self._log.open_round()
 
     def _end(self, state: SweepState, reason: str | None, now: float) -> None:
@@ -279,12 +279,12 @@ class Sweep:
 
     def _spare(self, stage: Round, now: float, node: str) -> str | None:
         """A free node of this sweep near `node` that is not used in this round; None if there is none."""
-        failed = {found.node for found in self._report.failed_nodes}
-        unavailable = stage.used | self._evidence.absent.keys() | failed
-        idle = (other for other in self.plan.nodes if other not in unavailable and self._occupancy.is_free(other, now))
-        spare = nearest_spare(node, idle, self._evidence.sites)
+        gone = self._evidence.absent, {found.node for found in self._report.failed_nodes}
+        idle = (other for other in stage.unused if not any(other in each for each in gone))
+        free = (other for other in idle if self._occupancy.is_free(other, now))
+        spare = nearest_spare(node, free, self._evidence.sites)
         if spare is not None:
-            stage.used.add(spare)
+            del stage.unused[spare]
         return spare
 
     # Saving

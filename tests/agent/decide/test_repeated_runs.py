@@ -34,14 +34,15 @@ def with_base(**fields) -> RepeatedRuns:
     return runs
 
 
-def test_a_run_is_a_repeat_once_one_like_it_is_stored() -> None:
-    """Before that, the coordinator may not have it."""
+def test_a_run_is_a_repeat_once_one_like_it_is_stored_or_goes_before_it() -> None:
+    """Of another report that is not acknowledged, the coordinator may have nothing."""
     runs = RepeatedRuns()
-    assert sent(runs, body(1), body(2)) == "W W"
+    assert sent(runs, body(1), body(2), body(3)) == "W 1 1"
+    assert sent(runs, body(4), body(5)) == "W 4"
     runs.stored(1)
-    assert sent(runs, body(3), body(4)) == "1 1"
-    runs.stored(2)
-    assert sent(runs, body(5)) == "2"
+    assert sent(runs, body(6), body(7)) == "1 1"
+    runs.stored(4)
+    assert sent(runs, body(8)) == "4"
 
 
 def test_a_repeat_has_the_numbers_only() -> None:
@@ -92,20 +93,20 @@ def test_a_run_that_is_sent_again_is_no_other_base() -> None:
     """Nor is it its own."""
     runs = RepeatedRuns()
     for _ in range(MOST_BASES + 1):
-        assert sent(runs, body(1), body(2)) == "W W"
+        assert sent(runs, body(1), body(2)) == "W 1"
     runs.stored(1)
     assert sent(runs, body(1), body(2), body(3)) == "W 1 1"
     runs.stored(3)
     assert sent(runs, body(4)) == "1"
 
 
-def test_after_a_gap_everything_is_whole_until_it_is_stored() -> None:
+def test_after_a_gap_no_earlier_run_is_a_base_until_it_is_sent_again() -> None:
     """The coordinator may lack the base."""
     runs = with_base()
     assert sent(runs, body(2)) == "1"
     assert runs.refused(0.0)
     assert not runs.refused(0.0)
-    assert sent(runs, body(2), body(3)) == "W W"
+    assert sent(runs, body(2), body(3)) == "W 2"
     runs.stored(2)
     assert sent(runs, body(4)) == "2"
 

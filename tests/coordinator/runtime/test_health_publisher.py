@@ -35,6 +35,15 @@ class Display:
         return [health for call in self.calls for name, health in call if name == node]
 
 
+class SwitchedOff(Display):
+    """A plugin whose settings say that it shows nothing."""
+
+    @hookimpl
+    async def muster_node_health(self, reports):
+        self.calls.append(reports)
+        return False
+
+
 class Nothing:
     """A plugin that shows nothing."""
 
@@ -122,6 +131,17 @@ async def test_a_change_is_told_at_once_and_alone(publish, display):
     publisher.note(fleet.view("n2"))
     await until(lambda: len(display.calls) == 2, "the change")
     assert display.calls[1] == [("n2", "FAILED")]
+
+
+async def test_a_plugin_that_shows_nothing_is_called_once(publish):
+    """Neither heartbeats nor changes cost anything after that."""
+    plugin, fleet = SwitchedOff(), Fleet(*(f"n{number:03}" for number in range(2 * AT_ONCE)))
+    publisher = publish(fleet, every_s=0.0, plugin=plugin)
+    await until(lambda: plugin.calls, "the first heartbeat")
+    fleet.health["n001"] = Health.FAILED
+    publisher.note(fleet.view("n001"))
+    await asyncio.sleep(0.05)
+    assert len(plugin.calls) == 1
 
 
 async def test_heartbeats_come_again(publish, display):

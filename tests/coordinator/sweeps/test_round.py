@@ -16,7 +16,8 @@ def group(formation: Formation) -> Group:
 
 def test_a_round_is_over_when_nothing_waits_or_lives() -> None:
     """What has waited lives, and what has ended may wait again, with other members."""
-    stage = Round([PAIR, SOLO])
+    stage = Round([PAIR, SOLO], ["y", "c", "a", "x", "b"])
+    assert [*stage.unused] == ["y", "x"]
     living = group(PAIR)
     stage.begin(living, PAIR)
     assert (stage.waiting, stage.nodes_in_groups, stage.nodes_invited) == ([SOLO], 2, 2)
@@ -28,7 +29,7 @@ def test_a_round_is_over_when_nothing_waits_or_lives() -> None:
     assert (stage.waiting_nodes, stage.nodes_in_groups) == (set(), 0)
     stage.wait(Formation(("a", "x"), "again"))
     assert not stage.is_over
-    assert stage.used == {"a", "b", "c", "x"}
+    assert [*stage.unused] == ["y"]
     assert stage.waiting_nodes == {"a", "x"}
 
 

@@ -58,10 +58,11 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 
 @hookimpl
-async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> None:
+async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> bool:
     actor = _actor(config)
     if actor is not None:
         await actor.show_health(reports)
+    return actor is not None
 
 
 @hookimpl

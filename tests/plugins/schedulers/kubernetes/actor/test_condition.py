@@ -254,6 +254,6 @@ async def test_conditions_by_component_come_and_go_with_the_setting(standin, coo
 
 
 async def test_a_plugin_that_is_no_actor_writes_nothing(standin, coordinator):
-    """As on an agent, or where the settings do not name it."""
-    await plugin.muster_node_health(Config(Settings()), (report(),))
+    """As on an agent, or where the settings do not name it. It need not be called again."""
+    assert await plugin.muster_node_health(Config(Settings()), (report(),)) is False
     assert requests(standin) == []
