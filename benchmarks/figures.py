@@ -14,6 +14,8 @@ from typing import Any, Literal
 from muster.model import format_instant
 from muster.table import table
 
+SPEED_LOOP = 2_000_000
+
 Target = tuple[Literal["<=", ">="], float]
 
 
@@ -53,8 +55,23 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 def publish(options: argparse.Namespace, figures: Sequence[Figure]) -> None:
     """Prints the table and writes the JSON. The exit code tells nothing: a missed target is a figure, no error."""
     print(table(("figure", "unit", "value", "target", "met", "spread"), map(_row, figures)))
+    machine = _machine()
+    print("this machine:", ", ".join(f"{name} {value}" for name, value in machine.items()))
     if options.json:
-        options.json.write_text(json.dumps(_document(options, figures), indent=2) + "\n", encoding="utf-8")
+        document = _document(options, machine, figures)
+        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def python_speed() -> float:
+    """How fast this machine is now: millions of additions of a plain loop in a second of one core's time.
+
+    Shared machines differ by a factor of two from day to day, and figures of different days compare only with this.
+    """
+    began = time.process_time()
+    count = 0
+    for each in range(SPEED_LOOP):
+        count += each
+    return SPEED_LOOP / 1e6 / (time.process_time() - began)
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
@@ -64,15 +81,20 @@ def _row(figure: Figure) -> tuple[str, ...]:
     return figure.what, figure.unit, f"{figure.value:.4g}", target, met, spread
 
 
-def _document(options: argparse.Namespace, figures: Sequence[Figure]) -> dict[str, Any]:
+def _machine() -> dict[str, Any]:
+    return {
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "load_1min": os.getloadavg()[0],
+        "python_speed": round(python_speed(), 1),
+    }
+
+
+def _document(options: argparse.Namespace, machine: dict[str, Any], figures: Sequence[Figure]) -> dict[str, Any]:
     return {
         "at": format_instant(time.time()),
-        "machine": {
-            "system": platform.platform(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-            "load_1min": os.getloadavg()[0],
-        },
+        "machine": machine,
         "options": {name: value for name, value in vars(options).items() if name != "json"},
         "figures": [asdict(figure) | {"met": figure.met} for figure in figures],
     }

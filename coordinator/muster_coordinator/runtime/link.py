@@ -181,7 +181,7 @@ class CoordinatorLink:
         )
 
     async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
-        client.pending_calls_threshold = SENDS_AT_ONCE  # aiomqtt warns above this number
+        client.pending_calls_threshold = SENDS_AT_ONCE + 2  # with a heartbeat and a subscription; above, aiomqtt warns
         self.meter.note_connected()
         self._outbox = asyncio.Queue()
         if self._references is not None:
@@ -192,7 +192,7 @@ class CoordinatorLink:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
-                tasks.create_task(transmit(client, self._outbox), name="link-transmit")
+                tasks.create_task(transmit(client, self._outbox, tasks), name="link-transmit")
                 tasks.create_task(self._listen(client, inbox), name="link-listen")
                 tasks.create_task(self._watch(inbox), name="link-watch")
                 tasks.create_task(self._invite(inbox), name="link-invite")
