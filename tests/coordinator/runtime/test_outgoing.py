@@ -1,6 +1,8 @@
 """How many messages go to the broker before it has confirmed the first."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -8,9 +10,10 @@ from muster_coordinator.runtime.outgoing import SENDS_AT_ONCE, OutgoingMessage, 
 
 
 class SlowBroker:
-    """A client whose broker confirms a message when the test says so."""
+    """A client whose broker confirms a message when the test says so, and the queue of what is to be sent."""
 
     def __init__(self):
+        self.queue = asyncio.Queue()
         self.sent = []
         self.unconfirmed = []
 
@@ -22,10 +25,8 @@ class SlowBroker:
 
 
 @pytest.fixture
-async def broker():
-    """Serves a queue: `broker.queue`."""
-    client = SlowBroker()
-    client.queue = asyncio.Queue()
+async def broker() -> AsyncIterator[SlowBroker]:
+    client: Any = SlowBroker()
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(transmit(client, client.queue, tasks))
         yield client
