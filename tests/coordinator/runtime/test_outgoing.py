@@ -13,7 +13,7 @@ class SlowBroker:
     """A client whose broker confirms a message when the test says so, and the queue of what is to be sent."""
 
     def __init__(self):
-        self.queue = asyncio.Queue()
+        self.queue: asyncio.Queue[OutgoingMessage] = asyncio.Queue()
         self.sent = []
         self.unconfirmed = []
 
