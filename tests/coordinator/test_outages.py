@@ -154,10 +154,23 @@ def test_between_the_connection_and_the_end_of_the_kept_messages_nobody_is_lost(
     assert watched.lost_at == {}
 
 
+@pytest.mark.parametrize("missing_s", [6.0, 29.0, 3600.0])
+def test_a_coordinator_that_stood_still_loses_only_who_stays_silent(missing_s: float) -> None:
+    """Its host was suspended, or its clock was set forward: it looks before it reads what has come meanwhile."""
+    watched = Watched()
+    watched.play(20.0, (15.0, heartbeat("a")), (15.0, heartbeat("b")), (19.0, will("b")))
+    watched.now += missing_s
+    watched.play(watched.now + 20.0, *beats("a", watched.now + 5.0, watched.now + 200.0))
+    assert watched.lost_at == {}
+    back = watched.now - 20.0
+    watched.play(back + 100.0, *beats("a", back + 20.0, back + 200.0))
+    assert watched.lost_at == {"b": pytest.approx(back + 30.5, abs=0.5)}
+
+
 @pytest.mark.parametrize("connected_after_s", [1.0, 3600.0])
 def test_a_start_makes_nobody_lost(connected_after_s: float) -> None:
     """Neither while there is no broker, nor by a will that it has kept; who stays silent is lost in the end."""
-    before = Watched(tick_s=0.25 if connected_after_s < 60 else 5.0)
+    before = Watched(tick_s=0.25 if connected_after_s < 60 else 4.0)
     for node in ("a", "b"):
         report = InventoryReport(id=node, sent_at=1.0, node=node, inventory=Inventory(), checks=CHECKS[:1])
         before.note(before.fleet.handle(InventorySeen(report), 0.0))

@@ -11,6 +11,7 @@ tick looks only at these.
 | nothing: we are overloaded, and what we hear is over LATE_S old | never |
 | silence since we hear again | RECONNECTED_WITHIN_S and three heartbeats after that |
 | silence since we were overloaded | three heartbeats after that |
+| silence while we stood still, or our clock was set forward | three heartbeats after that |
 
 A last will says only that the broker lost the connection of a node. A broker that stops says it of every node, and then
 drops us too. Only the will of a node that was heard since we hear again counts: another one may be about the connection
@@ -18,7 +19,7 @@ that the node had before, and the node is on its way back.
 
 Example: with a heartbeat of 10 s, a node is lost when nothing was heard from it for more than 30 s. The broker restarts
 and we hear again at 1,000: nobody is lost before 1,090. n1 is heard at 1,012 and its will comes at 1,020: it is lost at
-1,025.
+1,025. The host of the coordinator is suspended from 2,000 to 2,600: whoever is not heard by 2,630 is lost then.
 
 Noting a heartbeat or a will takes constant time, a tick time in proportion to the lost nodes and the recent wills.
 """
@@ -63,6 +64,7 @@ class Heartbeats:
         self._is_deaf = False
         self._hears_since = -math.inf
         self._was_late_at = -math.inf
+        self._looked_at = math.inf
 
     def note(self, node: str, now: float) -> None:
         """Notes that the node was heard at `now`."""
@@ -92,6 +94,11 @@ class Heartbeats:
         if lag_s >= LATE_S:
             self._was_late_at = now
             self._wills.clear()
+
+    def look(self, now: float) -> None:
+        """Notes that we look for silent nodes now. If the last time is long ago, messages wait that came meanwhile."""
+        self.note_lag(now - self._looked_at, now)
+        self._looked_at = now
 
     def give_up(self, node: str) -> None:
         """Removes a node that is lost."""

@@ -98,6 +98,7 @@ class Liveness:
     def lose_silent(self, now: float) -> list[FleetCommand]:
         """Gives up the nodes whose last will is believed, and those whose heartbeat has stopped."""
         commands: list[FleetCommand] = []
+        self._registry.heartbeats.look(now)
         text = f"its connection ended, and it was not back after {WILL_BELIEVED_AFTER_S:.0f} s"
         for will in self._registry.heartbeats.take_believed(now):
             commands += self._lose_announced(will.node, text, will.cause, now)

@@ -151,11 +151,11 @@ def test_the_coordinator_decides_as_if_all_had_travelled_whole() -> None:
 
 
 def test_a_coordinator_without_the_base_takes_what_comes_before() -> None:
-    """It acknowledges that, says that there is a gap, and gets the rest whole; everything is stored once."""
+    """It acknowledges that, says that there is a gap, and gets the next run whole; everything is stored once."""
     agent = Agent(fleet("a"))
     agent.send(due(1), due(2))
     agent.send(due(3))
-    assert agent.repeats == 1
+    assert agent.repeats == 2
     agent.fleet = fleet("a")  # another process, which has forgotten all
     agent.fleet._reports.streams.restore({("a", STREAM): 3})
     failed = due(4, Verdict.FAIL)
@@ -163,8 +163,15 @@ def test_a_coordinator_without_the_base_takes_what_comes_before() -> None:
     assert (stored(got), ack_of(got).ack.stored_through, ack_of(got).ack.gap) == (["W4"], 4, True)
     got = agent.send(due(5), due(6))
     assert (stored(got), ack_of(got).ack.gap) == (["W5", "W6"], False)
-    assert stored(agent.send(due(7), due(8))) == ["q7", "q8"]
     assert agent.repeats == 5
+    assert stored(agent.send(due(7), due(8))) == ["q7", "q8"]
+
+
+def test_a_run_whose_base_goes_before_it_in_its_report_is_taken() -> None:
+    """What has waited for hours comes as one whole run and numbers."""
+    agent = Agent(fleet("a"))
+    assert stored(agent.send(due(1), due(2), due(3), due(4))) == ["W1", "q2", "q3", "q4"]
+    assert agent.repeats == 3
 
 
 def test_if_the_first_run_lacks_its_base_nothing_is_taken() -> None:
