@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.model import Device, Inventory, Topology
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.strategies.adaptive import Adaptive
@@ -97,7 +98,7 @@ def node_at(site: Site, *, devices: int) -> Node:
     node = Node(site.node, 0.0, 0.0, online=True)
     gpus = tuple(Device(index=index, uuid=f"{site.node}-{index}", model="H100") for index in range(devices))
     node.inventory = Inventory(devices=gpus, topology=Topology(rack=site.rack, leaf=site.leaf))
-    node.checks = {COLLECTIVE.name: COLLECTIVE}
+    node.announced = AnnouncedChecks.of([COLLECTIVE])
     return node
 
 

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping
 
 from muster.check import CheckInfo, Scope, Worse
 from muster.params_schema import rules_of
-from muster_coordinator.evidence.node import Node, runs_by_itself
+from muster_coordinator.evidence.announced_checks import runs_by_itself
+from muster_coordinator.evidence.node import Node
 
 JudgedMetrics = tuple[tuple[str, Worse], ...]
 """The compared metrics of a check, as a node announces them."""

@@ -1,17 +1,17 @@
 """The coordinator's present knowledge about one node."""
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
 
-from muster.check import PLUGINS_LOADED, CheckInfo, Needs, Scope
+from muster.check import PLUGINS_LOADED, CheckInfo
 from muster.model import Health, Inventory, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.health import Evidence, present_health
 from muster_coordinator.evidence.node_clock import NodeClock
 from muster_coordinator.model.nodes import NodeRecord, NodeView
-from muster_coordinator.model.orders import run_patience_s
 from muster_coordinator.topology.selection_term import Candidate
 
 NOWHERE = Topology()
@@ -25,11 +25,6 @@ coordinator takes the runs of every node late, and a new fault within some secon
 """
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
-
-
-def runs_by_itself(check: CheckInfo) -> bool:
-    """Whether a node that announces this check runs it in the background."""
-    return bool(check.cadence_s) and check.scope is Scope.NODE
 
 
 @dataclass(slots=True)
@@ -58,7 +53,7 @@ class Node:
     health: Health = Health.UNKNOWN
     evidence: Evidence = field(default_factory=Evidence)
     inventory: Inventory = field(default_factory=Inventory)
-    checks: dict[str, CheckInfo] = field(default_factory=dict)
+    announced: AnnouncedChecks = field(default_factory=lambda: AnnouncedChecks.of(()))
     plugins: tuple[PluginInfo, ...] = ()
     outbox: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
@@ -80,10 +75,15 @@ class Node:
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
         node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
-        node.checks = {check.name: check for check in record.checks}
+        node.announced = AnnouncedChecks.of(record.checks)
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         node.is_heard = False
         return node
+
+    @property
+    def checks(self) -> Mapping[str, CheckInfo]:
+        """The checks that it has announced, by name."""
+        return self.announced.by_name
 
     @property
     def topology(self) -> Topology:
@@ -171,27 +171,9 @@ class Node:
         return f"its health is {self.health}: {reason}"
 
     @property
-    def own_checks(self) -> tuple[str, ...]:
-        """The checks that it runs in the background."""
-        return tuple(check.name for check in self.checks.values() if runs_by_itself(check))
-
-    @property
-    def shortest_cadence_s(self) -> float:
-        """The interval of the check that it runs most often in the background; infinity if it runs none."""
-        return min(
-            (check.cadence_s or math.inf for check in self.checks.values() if runs_by_itself(check)), default=math.inf
-        )
-
-    @property
     def uuids(self) -> dict[int, str]:
         """The UUIDs of its devices, by index."""
         return {device.index: device.uuid for device in self.inventory.devices}
-
-    @property
-    def silent_after_s(self) -> dict[str, float]:
-        """For each check that it runs alone, how long a requested run may send nothing."""
-        alone = (check for check in self.checks.values() if check.scope is Scope.NODE)
-        return {check.name: run_patience_s(check.timeout_s) for check in alone}
 
     @property
     def _unexamined_because(self) -> str:
@@ -201,8 +183,7 @@ class Node:
 
     @property
     def _not_measured(self) -> list[str]:
-        soon = (check for check in self.checks.values() if runs_by_itself(check) and check.needs is Needs.NOTHING)
-        return [check.name for check in soon if check.name not in self.evidence.verdicts]
+        return [check for check in self.announced.reporting_soon if check not in self.evidence.verdicts]
 
     def drop_evidence(self, now: float) -> None:
         """Drops all evidence, because another node has the same name now. Runs in its outbox do not count."""
@@ -226,11 +207,11 @@ class Node:
 
     def note_inventory(self, message: InventoryReport) -> bool:
         """Replaces inventory, checks and plugins. Returns whether anything changed."""
-        checks = {check.name: check for check in message.checks}
         before = (self.inventory, self.checks, self.plugins)
-        self.inventory, self.checks, self.plugins = message.inventory, checks, message.plugins
+        self.inventory, self.plugins = message.inventory, message.plugins
+        self.announced = AnnouncedChecks.of(message.checks)
         self._inventory_bytes = None
-        return before != (message.inventory, checks, message.plugins)
+        return before != (self.inventory, self.checks, self.plugins)
 
     def record(self) -> NodeRecord:
         return NodeRecord(

@@ -69,9 +69,9 @@ class QuarantineNews:
             NodeDescribed(
                 node=node.name,
                 domain=getattr(node.topology, self._domain),
-                own_checks=node.own_checks,
+                own_checks=node.announced.own,
                 usual_checks=self._announced.run_by_more_than(len(self._nodes) / 2),
-                silent_after_s=node.silent_after_s,
+                silent_after_s=node.announced.silent_after_s,
             )
         )
 

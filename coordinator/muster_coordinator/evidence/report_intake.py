@@ -128,7 +128,7 @@ class ReportIntake:
 
     def _cadence_s(self, node: str) -> float:
         known = self._registry.nodes.get(node)
-        return math.inf if known is None else known.shortest_cadence_s
+        return math.inf if known is None else known.announced.shortest_cadence_s
 
     def _take_runs(
         self, event: ReportSeen, fresh: tuple[Run | Repeat, ...], now: float

@@ -9,6 +9,7 @@ from tests.coordinator.sweeps.test_planning import check, fleet, planned
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.errors import Refused
 from muster.model import Health
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.definitions import Announcements, usual_check, usual_scope
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.strategies.strategy import Strategy
@@ -43,9 +44,19 @@ OWN_BUSINESS: dict[str, dict[str, Any]] = {
 def lying(lie: dict[str, Any], count: int = 4, **settings: Any) -> dict[str, Node]:
     """A fleet in which the first node in topology order announces `collective` differently."""
     nodes = fleet(count, **settings)
-    announced = {**nodes["n0"].checks["collective"].model_dump(), **lie}
-    nodes["n0"].checks["collective"] = CheckInfo(**announced)
+    announce(nodes["n0"], **lie)
     return nodes
+
+
+def announce(node: Node, **changed: Any) -> None:
+    """Lets a node announce `collective` with these fields."""
+    collective = CheckInfo(**{**node.checks["collective"].model_dump(), **changed})
+    node.announced = AnnouncedChecks.of({**node.checks, "collective": collective}.values())
+
+
+def drop(node: Node) -> None:
+    """Lets a node have `collective` no longer."""
+    node.announced = AnnouncedChecks.of(check for name, check in node.checks.items() if name != "collective")
 
 
 def essence(plan: SweepPlan) -> tuple[Any, ...]:
@@ -101,8 +112,8 @@ def test_the_timeout_is_the_median() -> None:
     """The lower one of two."""
     nodes = fleet(3)
     for name, timeout_s in (("n0", 10.0), ("n1", 90.0)):
-        nodes[name].checks["collective"] = check("collective", Scope.GROUP).model_copy(update={"timeout_s": timeout_s})
-    del nodes["n2"].checks["collective"]
+        announce(nodes[name], timeout_s=timeout_s)
+    drop(nodes["n2"])
     assert usual_check("collective", [nodes["n0"], nodes["n1"]], ()).timeout_s == 10.0
 
 
@@ -111,15 +122,14 @@ def test_another_description_makes_no_other_check() -> None:
     said = {"properties": {"size": {"type": "integer", "description": "a"}}}
     nodes = lying({"params": said})
     for name in ("n1", "n2", "n3"):
-        others = {**nodes[name].checks["collective"].model_dump(), "params": OTHER_PARAMS}
-        nodes[name].checks["collective"] = CheckInfo(**others)
+        announce(nodes[name], params=OTHER_PARAMS)
     assert planned(nodes, params={"size": 1}).absent == {}
 
 
 def test_a_resumed_sweep_leaves_out_nodes_that_differ() -> None:
     """And nodes without the check; otherwise one node could end a sweep of the others."""
     nodes = lying(LIES["objective"])
-    del nodes["n1"].checks["collective"]
+    drop(nodes["n1"])
     record = SweepRecord(
         id="s",
         state=SweepState.RUNNING,

@@ -6,6 +6,7 @@ from typing import Any
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.config import Settings
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 from muster_coordinator.runtime.settings.timetable import timetable_of
@@ -74,7 +75,7 @@ class Clock:
     def join(self, name: str, scope: Scope = Scope.GROUP, **settings: Any) -> Node:
         """A node whose agent has just said what it is made of."""
         node = Node(name, self.now, self.now, **settings)
-        node.checks = {"collective": check(scope)}
+        node.announced = AnnouncedChecks.of([check(scope)])
         self.nodes[name] = node
         return node
 

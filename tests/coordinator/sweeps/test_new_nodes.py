@@ -7,6 +7,7 @@ from tests.coordinator.sweeps.clock import DAY, HOUR, START, Clock, check, past,
 
 from muster.check import Scope
 from muster.model import Health, Topology
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.sweeps.timetable import REMEMBERED_S, Due, SkippedSweep
 
 
@@ -52,10 +53,10 @@ def test_a_node_is_new_from_when_it_says_that_it_has_the_check():
     """What it is made of comes after its first sign of life."""
     clock = gathering()
     late = clock.join_as_new("late")
-    late.checks = {}
+    late.announced = AnnouncedChecks.of(())
     clock.join_as_new("a"), clock.join_as_new("b")
     assert asked(clock.play(300, step=1.0)) == [("a", "b")]
-    late.checks = {"collective": check()}
+    late.announced = AnnouncedChecks.of([check()])
     clock.join_as_new("c")
     assert asked(clock.play(300, step=1.0)) == [("c", "late")]
 
@@ -93,7 +94,7 @@ def test_a_single_new_node_meets_healthy_ones():
     clock.join("unknown", declared=place)
     clock.join("suspect", health=Health.SUSPECT, declared=place)
     clock.join("lost", health=Health.HEALTHY, declared=place, online=False)
-    clock.join("without", health=Health.HEALTHY, declared=place).checks = {}
+    clock.join("without", health=Health.HEALTHY, declared=place).announced = AnnouncedChecks.of(())
     clock.join_as_new("new", health=Health.HEALTHY, declared=place)
     (met,) = asked(clock.play(HOUR))
     assert met

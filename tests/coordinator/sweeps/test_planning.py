@@ -8,6 +8,7 @@ from tests.cases import cases
 from muster.check import CheckInfo, Needs, Scope
 from muster.errors import Refused
 from muster.model import Device, Inventory, Topology
+from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
@@ -43,7 +44,7 @@ def fleet(count: int = 4, *, devices: int = 1, **lost: bool) -> dict[str, Node]:
         gpus = tuple(Device(index=it, uuid=f"{name}-{it}", model="stand-in") for it in range(devices))
         node = nodes[name] = Node(name, 0.0, 0.0, online=not lost.get(name))
         node.inventory = Inventory(devices=gpus, topology=topology)
-        node.checks = {"collective": check("collective", Scope.GROUP), "gemm": check("gemm", Scope.NODE)}
+        node.announced = AnnouncedChecks.of([check("collective", Scope.GROUP), check("gemm", Scope.NODE)])
     return nodes
 
 
@@ -170,6 +171,6 @@ def test_a_sweep_is_planned_again_as_it_was() -> None:
         {"n9": "lost"},
     )
     for node in ("n0", "n1"):
-        del nodes[node].checks["collective"]
+        nodes[node].announced = AnnouncedChecks.of([nodes[node].checks["gemm"]])
     with pytest.raises(Refused, match="none of its nodes has check 'collective' any more"):
         plan_again(record, nodes)
