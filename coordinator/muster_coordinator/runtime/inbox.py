@@ -14,12 +14,12 @@ at the broker, they would wait in the order in which they came, and the broker d
 import asyncio
 import time
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiomqtt
 from paho.mqtt.client import MQTTMessage
 
-from muster.wire.report_head import report_head
+from muster.wire.report_head import ReportHead, report_head
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.bursts import read_in_bursts
 from muster_coordinator.runtime.deferred_reports import DeferredReports
@@ -58,14 +58,21 @@ INVITED_FOR_S = 2.0
 _KINDS = {str(topic): topic for topic in FROM_NODE}
 
 
-class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
+class ReceivedMessage(NamedTuple):
+    """A message; if it is a report, with its first fields."""
+
+    message: aiomqtt.Message
+    head: ReportHead | None
+
+
+class Inbox(asyncio.Queue[list[ReceivedMessage]]):
     """The messages of one connection. `get` returns lists, because aiomqtt starts a task for each `get`.
 
     `dropped` counts the messages beyond the allowance, by node and kind. `flooded` is set when `mutes` has muted a
     node. `deferred` are the nodes whose reports were deferred. `meter` counts the reports that are taken and deferred.
     """
 
-    _queue: FairInbox[aiomqtt.Message]
+    _queue: FairInbox[ReceivedMessage]
 
     def __init__(self, client: aiomqtt.Client, allowances: Allowances, mutes: MuteList, meter: LoadMeter) -> None:
         super().__init__()
@@ -130,7 +137,7 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
             self._meter.note_deferred()
             self._deferred_reports.defer(node, head)
             self.deferred.add(node)
-        elif self._queue.put(node, aiomqtt.Message._from_paho_message(message), size, now, urgent=urgent):
+        elif self._queue.put(node, _received(message, head), size, now, urgent=urgent):
             self._deferred_reports.take(node, head)
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
@@ -144,12 +151,17 @@ class Inbox(asyncio.Queue[list[aiomqtt.Message]]):
     def _init(self, maxsize: int) -> None:
         self._queue = FairInbox()
 
-    def _get(self) -> list[aiomqtt.Message]:
+    def _get(self) -> list[ReceivedMessage]:
         now, waiting = time.monotonic(), self._queue.bytes
         if self._batch_at is not None:
-            self._s_per_byte += WEIGHT * ((now - self._batch_at) / self._batch_bytes - self._s_per_byte)
+            took = (now - self._batch_at) / self._batch_bytes
+            self._s_per_byte += (WEIGHT if self._s_per_byte else 1.0) * (took - self._s_per_byte)
         most_bytes = min(TURN_BYTES, TURN_S / self._s_per_byte) if self._s_per_byte else TURN_BYTES
         taken = self._queue.take(CHUNK, most_bytes, now)
         self._batch_at, self._batch_bytes = now if self._queue else None, max(1, waiting - self._queue.bytes)
         self._meter.note_waited(self._queue.waited_s)
         return taken
+
+
+def _received(message: MQTTMessage, head: ReportHead | None) -> ReceivedMessage:
+    return ReceivedMessage(aiomqtt.Message._from_paho_message(message), head)

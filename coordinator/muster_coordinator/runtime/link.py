@@ -21,7 +21,7 @@ from muster.mqtt import connection_options, pause_s
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
-from muster.wire.report_head import ReportHead, report_head
+from muster.wire.report_head import ReportHead
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
@@ -39,7 +39,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.load import LoadSeen, ReportInvited
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.compression import Compression
-from muster_coordinator.runtime.inbox import Inbox
+from muster_coordinator.runtime.inbox import Inbox, ReceivedMessage
 from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
@@ -265,30 +265,31 @@ class CoordinatorLink:
                 await self._deliver([ReportInvited(node, stream) for node, stream in invited])
 
     async def _receive(self, client: aiomqtt.Client) -> None:
-        batch: list[aiomqtt.Message]
+        batch: list[ReceivedMessage]
         async for batch in client.messages:  # type: ignore[assignment]  # an Inbox gives lists
             if events := [event for event in map(self._event, batch) if event is not None]:
                 self.meter.note_taken(sum(isinstance(event, ReportSeen) for event in events))
                 await self._deliver(events)
             await asyncio.sleep(0)
 
-    def _event(self, message: aiomqtt.Message) -> FleetEvent | None:
+    def _event(self, received: ReceivedMessage) -> FleetEvent | None:
+        message = received.message
         try:
             if message.topic.value in (self._topics.coordinator, self._topics.coordinator_echo):
                 self._note_coordinator(message.payload, kept=message.retain)
                 return None
-            return self._from_node(message)
+            return self._from_node(message, received.head)
         except RemoteError as error:
             self._refuse(error, message.topic.value)
             return None
 
-    def _from_node(self, message: aiomqtt.Message) -> FleetEvent | None:
+    def _from_node(self, message: aiomqtt.Message, head: ReportHead | None) -> FleetEvent | None:
         self.received += 1
         node, topic = self._topics.parse_node(message.topic.value)
         if not message.payload and topic in RETAINED:
             return None  # somebody has cleared the retained message
         try:
-            if topic is NodeTopic.REPORT and (head := report_head(message.payload)) and self._is_known(node, head):
+            if head is not None and self._is_known(node, head):
                 return ReportRepeated(node, head.stream)
             digest = inventory_digest(message.payload) if topic is NodeTopic.INVENTORY else ""
             if digest and self._has_inventory(node, digest):
