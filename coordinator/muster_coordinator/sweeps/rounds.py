@@ -1,6 +1,6 @@
 """The rounds of a sweep: the one that goes on (`Round`), and the records of all of them (`RoundLog`)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from muster.model import Verdict
@@ -13,30 +13,47 @@ from muster_coordinator.sweeps.member import verdict_of
 class Round:
     """The running round of a sweep of `nodes`. The `unused` ones, in their order, were in none of its groups.
 
-    `waiting_nodes` are those of the groups that wait. `nodes_in_groups` counts the nodes that are in groups now,
-    `nodes_invited` those in groups that still wait for answers to their invitations.
+    `waiting` are the groups that wait, in their order. `nodes_in_groups` counts the nodes that are in groups now,
+    `nodes_invited` those in groups that still wait for answers to their invitations. No node is in two groups.
     """
 
     def __init__(self, formations: Iterable[Formation] = (), nodes: Iterable[str] = ()) -> None:
-        self.waiting = list(formations)
+        self.waiting: dict[Formation, None] = {}
         self.has_begun = False
         self.live: dict[str, Group] = {}
-        self.waiting_nodes = {node for formation in self.waiting for node in formation.members}
-        self.unused = {node: None for node in nodes if node not in self.waiting_nodes}
+        self.unused = dict.fromkeys(nodes)
+        self._waiting_with: dict[str, Formation] = {}
+        self._live_with: dict[str, Group] = {}
         self.nodes_in_groups = self.nodes_invited = 0
         self._formations: dict[str, Formation] = {}
         self._invited: set[str] = set()  # the ids of the groups that are being formed
+        for formation in formations:
+            self.wait(formation)
 
     @property
     def is_over(self) -> bool:
         """Whether all its groups have ended."""
         return not self.waiting and not self.live
 
+    @property
+    def waiting_nodes(self) -> Set[str]:
+        """The nodes of the groups that wait."""
+        return self._waiting_with.keys()
+
+    def waiting_with(self, node: str) -> Formation | None:
+        """The waiting group with this node."""
+        return self._waiting_with.get(node)
+
+    def live_with(self, node: str) -> Group | None:
+        """The group that this node is in now."""
+        return self._live_with.get(node)
+
     def begin(self, group: Group, formation: Formation) -> None:
         """Notes that a waiting group is being formed."""
         self.drop(formation)
         self.has_begun = True
         self.live[group.id] = group
+        self._live_with.update(dict.fromkeys(group.members, group))
         self._formations[group.id] = formation
         self._invited.add(group.id)
         self.nodes_in_groups += len(group.members)
@@ -51,20 +68,23 @@ class Round:
     def end(self, group: Group) -> Formation:
         """Notes that a group has ended. Returns the formation that it began from."""
         del self.live[group.id]
+        for node in group.members:
+            del self._live_with[node]
         self.nodes_in_groups -= len(group.members)
         return self._formations.pop(group.id)
 
     def wait(self, formation: Formation) -> None:
-        """Adds a group that waits to be formed again in another way."""
-        self.waiting.append(formation)
-        self.waiting_nodes.update(formation.members)
+        """Adds a group that waits."""
+        self.waiting[formation] = None
         for node in formation.members:
+            self._waiting_with[node] = formation
             self.unused.pop(node, None)
 
     def drop(self, formation: Formation) -> None:
         """Removes a group that waits."""
-        self.waiting.remove(formation)
-        self.waiting_nodes.difference_update(formation.members)
+        del self.waiting[formation]
+        for node in formation.members:
+            del self._waiting_with[node]
 
 
 @dataclass(slots=True)

@@ -243,8 +243,9 @@ class Sweep:
             case Ticked() | CalledOff():
                 return list(stage.live.values())
             case MemberLost(node) | MemberDoubted(node):
-                return [group for group in stage.live.values() if node in group.facts]
-        group = stage.live.get(event.group)
+                group = stage.live_with(node)
+            case _:
+                group = stage.live.get(event.group)
         return [] if group is None else [group]
 
     def _feed(self, stage: Round, group: Group, event: GroupEvent, now: float) -> list[FleetCommand]:
@@ -271,7 +272,7 @@ class Sweep:
     def _miss(self, stage: Round, node: str, now: float) -> None:
         """Removes a lost node from the sweep, and from the groups that wait."""
         self._evidence.mark_absent(node, "lost: its agent has vanished")
-        for formation in [waiting for waiting in stage.waiting if node in waiting.members]:
+        if (formation := stage.waiting_with(node)) is not None:
             stage.drop(formation)
             again = without(formation, {node: LOST}, partial(self._spare, stage, now))
             if again is not None:

@@ -20,13 +20,15 @@ def test_a_round_is_over_when_nothing_waits_or_lives() -> None:
     assert [*stage.unused] == ["y", "x"]
     living = group(PAIR)
     stage.begin(living, PAIR)
-    assert (stage.waiting, stage.nodes_in_groups, stage.nodes_invited) == ([SOLO], 2, 2)
+    assert ([*stage.waiting], stage.nodes_in_groups, stage.nodes_invited) == ([SOLO], 2, 2)
+    assert (stage.live_with("b"), stage.live_with("c")) == (living, None)
+    assert (stage.waiting_with("b"), stage.waiting_with("c")) == (None, SOLO)
     assert stage.waiting_nodes == {"c"}
     stage.drop(SOLO)
     assert not stage.is_over
     assert stage.end(living) is PAIR
     assert stage.is_over
-    assert (stage.waiting_nodes, stage.nodes_in_groups) == (set(), 0)
+    assert (stage.waiting_nodes, stage.nodes_in_groups, stage.live_with("a")) == (set(), 0, None)
     stage.wait(Formation(("a", "x"), "again"))
     assert not stage.is_over
     assert [*stage.unused] == ["y"]
