@@ -25,7 +25,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.model import Run
-from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED, scheduled_id, stream_key
+from muster.wire.scheduled_runs import scheduled_id, stream_key
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.run_shape import RunShape, facts_beside, metric_numbers
 
@@ -64,7 +64,7 @@ class QuietRuns:
     def sort(self, run: Run, shape: RunShape | None, stream: str, *, moved: bool, compared: bool) -> SortedRun:
         """What is stored of the run. It `moved` the standing of its check, or is `compared` with other nodes.
 
-        `shape` is None for a run that is not `uneventful`.
+        `shape` is None for a run that is not uneventful.
         """
         of_node = self._bases.setdefault(run.node, {})
         bases = of_node.get(run.check, ())
@@ -83,12 +83,6 @@ class QuietRuns:
         base = RunBase(run.node, run.check, run.id, stream, run.verdict.value, shape)
         of_node[run.check] = (*kept, base)
         return SortedRun(None, base, outdated)
-
-
-def uneventful(run: Run) -> bool:
-    """Whether a run was due by schedule, alone, and has found nothing. It may be quiet, and others may be like it."""
-    is_background = run.cause == SCHEDULED and run.group is None
-    return is_background and run.verdict in QUIET_VERDICTS and "fingerprints" not in run.facts
 
 
 def _quiet(run: Run, shape: RunShape, stream: str, bases: list[RunBase]) -> QuietRun | None:

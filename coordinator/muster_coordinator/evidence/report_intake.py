@@ -12,10 +12,11 @@ from typing import NamedTuple
 from muster.model import Run, Verdict
 from muster.wire.messages import MOST_RUNS, Ack, Repeat, Report
 from muster.wire.report_head import ReportHead
+from muster.wire.scheduled_runs import is_uneventful
 from muster_coordinator.evidence.deduplication import Streams, take
 from muster_coordinator.evidence.node_clock import behind_s, dated
 from muster_coordinator.evidence.pacing import hold_s, spread
-from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun, uneventful
+from muster_coordinator.evidence.quiet_runs import QuietRuns, SortedRun
 from muster_coordinator.evidence.quotas import BYTES_OF_A_RUN, Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.repeat_bases import RepeatBases
@@ -169,7 +170,7 @@ class ReportIntake:
             expanded = self._bases.expand(report.node, report.stream, each, report.sent_at)
             return None if expanded is None else _ReceivedRun(expanded.run, expanded.shape, share, expanded.size)
         run = self._run_ids.named(each, report.stream, is_awaited=self._awaits(each.node, each.id))
-        if not uneventful(run):
+        if not is_uneventful(run.cause, run.group, run.verdict, run.facts):
             return _ReceivedRun(run, None, share)
         shape = shape_of(run)
         self._bases.keep(run, shape, report.stream)

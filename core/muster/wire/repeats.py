@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json, to_json
 
 from muster.model import parse_instant
-from muster.wire.scheduled_runs import QUIET_VERDICTS, SCHEDULED
+from muster.wire.scheduled_runs import is_uneventful
 
 MOST_BASES = 4
 """How many runs of a check others may be like: the last ones that travelled whole. Some metrics are there only under
@@ -47,13 +47,11 @@ class Outline(NamedTuple):
 
 
 def read(body: str) -> Mapping[str, Any] | None:
-    """The run in JSON if it may be a repeat or a base: by schedule, alone, without a finding, and not too large."""
+    """The run in JSON if it may be a repeat or a base: uneventful, and not too large."""
     if len(body) > MOST_BYTES:
         return None
     run = from_json(body)
-    is_background = run["cause"] == SCHEDULED and run["group"] is None
-    may_be = is_background and run["verdict"] in QUIET_VERDICTS and "fingerprints" not in run["facts"]
-    return run if may_be else None
+    return run if is_uneventful(run["cause"], run["group"], run["verdict"], run["facts"]) else None
 
 
 def outline_of(run: Mapping[str, Any]) -> Outline:

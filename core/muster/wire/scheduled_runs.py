@@ -6,7 +6,9 @@ node can use the ids of another one, because the coordinator knows from which no
 """
 
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
+from typing import Any
 
 from muster.model import Verdict
 
@@ -18,6 +20,14 @@ QUIET_VERDICTS = (Verdict.PASS, Verdict.SKIPPED)
 
 IS_SCHEDULED = re.compile(r"([0-9a-f]{16})\.(\d{1,16})")
 """The form of the id of a scheduled run: the key of its node and stream, and its number."""
+
+
+def is_uneventful(cause: str | None, group: str | None, verdict: str, facts: Mapping[str, Any]) -> bool:
+    """Whether a run was due by schedule, alone, and has found nothing.
+
+    It may be like another one, and others like it. Fingerprints are compared with those of other nodes.
+    """
+    return cause == SCHEDULED and group is None and verdict in QUIET_VERDICTS and "fingerprints" not in facts
 
 
 def stream_key(node: str, stream: str) -> str:
