@@ -27,11 +27,17 @@ AGENTS_OF_A_PROCESS = 500
 """Each has a connection of its own, for which its process opens three files."""
 
 
+STATE = "SELECT state FROM sweeps WHERE id = :sweep"
+RUNS = """SELECT count(*) FROM runs WHERE "group" LIKE :sweep || '-%'"""
+"""Members report the runs themselves with their other ones, after they have told the sweep what they measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Seconds from the request until the last rank of all was at its rendezvous, was let go, and all was recorded.
 
-    `processor_s` is what the coordinator has taken of a core until then.
+    `recorded_s` is until the database has the end of the sweep, with what every member measured; `processor_s` is what
+    the coordinator has taken of a core until then.
     """
 
     arrived_s: float
@@ -64,9 +70,11 @@ async def swept(fleet: Fleet, agents: int, work_s: float) -> Seen:
     asked_at = time.time()
     request = {"check": "noop-group", "strategy": "pairs", "params": {"work_s": work_s}}
     asked = await asyncio.to_thread(fleet.client.post, "sweeps", body=request)
-    runs = await recorded_runs(fleet.database, asked["id"], agents, asked_at + RECORDED_WITHIN_S)
+    until = asked_at + RECORDED_WITHIN_S
+    await until_in_database(fleet.database, STATE, asked["id"], SweepState.FINISHED, until)
     recorded_at = time.time()
     processor_s = sum(coordinator.cpu_times()[:2]) - processor_before_s
+    runs = await until_in_database(fleet.database, RUNS, asked["id"], agents, until)
     sweep = SweepRecord.model_validate(await asyncio.to_thread(fleet.client.get, "sweeps", asked["id"]))
     groups = [group for found in sweep.rounds for group in found.groups]
     if (sweep.verdict, len(groups), runs) != (Verdict.PASS, agents // 2, agents):
@@ -80,24 +88,23 @@ async def swept(fleet: Fleet, agents: int, work_s: float) -> Seen:
     )
 
 
-async def recorded_runs(database: Path, sweep: str, agents: int, until: float) -> int:
-    """How many runs of the sweep are in the database: of all agents when its end is there too, or those there `until`.
+async def until_in_database(database: Path, query: str, sweep: str, wanted: object, until: float) -> object:
+    """What the query finds for the sweep once that is what is `wanted`, or else at the time `until`.
 
     The database is asked and not the API, which would take the coordinator's time to write down a thousand groups.
     """
     while True:
-        state, runs = await asyncio.to_thread(recorded, database, sweep)
-        if (state, runs) == (SweepState.FINISHED, agents) or time.time() > until:
-            return runs
+        found = await asyncio.to_thread(in_database, database, query, sweep)
+        if found == wanted or time.time() > until:
+            return found
         await asyncio.sleep(POLL_S)
 
 
-def recorded(database: Path, sweep: str) -> tuple[str, int]:
-    """The state of the sweep and the number of its runs in the database."""
+def in_database(database: Path, query: str, sweep: str) -> object:
+    """The one value that the query finds for the sweep."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
-        (state,) = connection.execute("SELECT state FROM sweeps WHERE id = ?", (sweep,)).fetchone()
-        (runs,) = connection.execute("""SELECT count(*) FROM runs WHERE "group" LIKE ?""", (f"{sweep}-%",)).fetchone()
-    return state, runs
+        (found,) = connection.execute(query, {"sweep": sweep}).fetchone()
+    return found
 
 
 @asynccontextmanager
