@@ -1,7 +1,7 @@
 """Decides which runs are sent whole, and which as repeats of one that was (see `wire.repeats`).
 
 The idea: a run may be a repeat of a base, which is one of the last MOST_BASES runs of its check that were sent whole,
-and is acknowledged as stored or goes before it in the same report. The coordinator keeps the same runs in memory. If it
+and is acknowledged as stored or precedes it in the same report. The coordinator keeps the same runs in memory. If it
 does not know a base any more, because it is another coordinator or has no room, it says that there is a gap. Then all
 bases are forgotten, and the first run of each check is sent whole again. If that happens again, repeats pause for a
 minute, then two, up to an hour: a coordinator without room gets each run once.

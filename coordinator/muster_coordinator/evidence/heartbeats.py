@@ -19,7 +19,7 @@ that the node had before, and the node is on its way back.
 
 Example: with a heartbeat of 10 s, a node is lost when nothing was heard from it for more than 30 s. The broker restarts
 and we hear again at 1,000: nobody is lost before 1,090. n1 is heard at 1,012 and its will comes at 1,020: it is lost at
-1,025. The host of the coordinator is suspended from 2,000 to 2,600: whoever is not heard by 2,630 is lost then.
+1,025. The host of the coordinator is suspended from 2,000 to 2,600: a node that is not heard by 2,630 is lost then.
 
 Noting a heartbeat or a will takes constant time, a tick time in proportion to the lost nodes and the recent wills.
 """
