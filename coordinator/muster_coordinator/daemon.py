@@ -32,11 +32,13 @@ from muster_coordinator.model.events import (
     Ticked,
 )
 from muster_coordinator.model.load import LogLoad
-from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.model.nodes import NodeGone, NodeView
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
+from muster_coordinator.runtime.changes import ChangeStream
+from muster_coordinator.runtime.fleet_numbers import fleet_numbers
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
@@ -56,8 +58,9 @@ from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.handlers import Api
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
-from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
+from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, VIEWER_ROUTES, openapi_text
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.viewers import ViewerApi
 
 TICK_S = 0.25
 
@@ -124,7 +127,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             return
         health = _health_publisher(settings, plugins, pipeline)
         notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins, pipeline.feed)
-        shell = Shell(pipeline, link, Stream(epoch), notifier, dispatcher, alarms, poller, health, retention)
+        changes = change_stream(epoch, pipeline, link, poller)
+        shell = Shell(pipeline, link, Stream(epoch), changes, notifier, dispatcher, alarms, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
@@ -132,6 +136,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             await stop.wait()
             notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
+            shell.changes.close()
 
 
 def _broker(settings: Settings) -> AbstractAsyncContextManager[str]:
@@ -168,6 +173,17 @@ def _health_publisher(settings: Settings, plugins: Plugins, pipeline: Pipeline) 
     )
 
 
+def change_stream(epoch: int, pipeline: Pipeline, link: CoordinatorLink, poller: ActorPoller) -> ChangeStream:
+    """The fleet of this pipeline for viewers."""
+    return ChangeStream(
+        epoch,
+        names=lambda: pipeline.fleet.names,
+        view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
+        numbers=lambda: fleet_numbers(pipeline.fleet, link, poller, pipeline.clock()),
+        clock=pipeline.clock,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Shell:
     """The parts that run concurrently around the fleet."""
@@ -175,6 +191,7 @@ class Shell:
     pipeline: Pipeline
     link: CoordinatorLink
     stream: Stream
+    changes: ChangeStream
     notifier: RunNotifier
     dispatcher: TransitionDispatcher
     alarms: AlarmNotifier
@@ -204,8 +221,10 @@ class Shell:
             document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
+        viewer = ViewerApi(changes=self.changes)
         return [
             *(route.bound(api) for route in FLEET_ROUTES),
+            *(route.bound(viewer) for route in VIEWER_ROUTES),
             *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
         ]
 
@@ -248,6 +267,9 @@ class Shell:
                     self.notifier.enqueue(payload)
                 elif isinstance(payload, NodeView):
                     self.health.note(payload)
+                    self.changes.note(payload)
+                elif isinstance(payload, NodeGone):
+                    self.changes.drop(payload.name)
             case DispatchTransition():
                 self.dispatcher.act(command)
             case SendAlarm(alarm=alarm):

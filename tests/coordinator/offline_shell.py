@@ -2,7 +2,7 @@
 
 from muster.config import Settings
 from muster.plugins import Plugins
-from muster_coordinator.daemon import Shell
+from muster_coordinator.daemon import Shell, change_stream
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.health_publisher import HealthPublisher
@@ -30,14 +30,16 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
         is_known=lambda _node, _head: False,
         has_inventory=lambda _node, _digest: False,
     )
+    poller = ActorPoller(plugins, RARELY_S, pipeline.take)
     return Shell(
         pipeline,
         link,
         Stream(EPOCH),
+        change_stream(EPOCH, pipeline, link, poller),
         RunNotifier(plugins),
         TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
         AlarmNotifier(plugins, pipeline.feed),
-        ActorPoller(plugins, RARELY_S, pipeline.take),
+        poller,
         HealthPublisher(plugins, RARELY_S, names=tuple, view=lambda _: None, clock=pipeline.clock),
         Retention(store.database, settings.store, pipeline.clock, pipeline.feed),
     )

@@ -34,6 +34,7 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
         pipeline=pipeline,
         link=link,
         stream=part,
+        changes=part,
         notifier=part,
         dispatcher=part,
         alarms=part,
@@ -71,10 +72,10 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
 
     pipeline = part("pipeline")
     pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
-    names = ("notifier", "dispatcher", "alarms", "poller", "health", "retention")
+    names = ("stream", "changes", "notifier", "dispatcher", "alarms", "poller", "health", "retention")
     monkeypatch.setattr("muster_coordinator.daemon.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
-    shell = Shell(pipeline=pipeline, link=link, stream=part("stream"), **{name: part(name) for name in names})
+    shell = Shell(pipeline=pipeline, link=link, **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():
         while len(ended) < 4:
             await asyncio.sleep(0)

@@ -25,7 +25,8 @@ from muster_coordinator.evidence.node import Node
 class Tally:
     """Numbers of nodes by health, by service state and by both, the `lost` nodes, and findings of comparisons by code.
 
-    Nodes that have left the fleet are not among the lost ones.
+    Nodes that have left the fleet are not among the lost ones. `waiting_runs` are in the outboxes of all agents, as of
+    their last heartbeats.
     """
 
     health: Counter[Health]
@@ -33,6 +34,7 @@ class Tally:
     both: Counter[tuple[Health, ServiceState]]
     lost: tuple[str, ...]
     compared: Counter[str]
+    waiting_runs: int
 
 
 class _Row(NamedTuple):
@@ -102,7 +104,7 @@ class NodeCounts:
         for (of_health, of_service), number in (both := +both).items():
             health[of_health] += number
             service[of_service] += number
-        return Tally(health, service, both, tuple(sorted(lost)), compared)
+        return Tally(health, service, both, tuple(sorted(lost)), compared, self.waiting_runs)
 
     def _add_row(self, name: str, row: _Row) -> None:
         self._rows[name] = row

@@ -19,7 +19,7 @@ from muster_coordinator.evidence.rebuilt_evidence import rebuild
 from muster_coordinator.evidence.shared_values import SharedValues
 from muster_coordinator.evidence.story import Story
 from muster_coordinator.model.events import Announce, FleetCommand, InventorySeen, LabelsSeen, PresenceSeen, SaveNode
-from muster_coordinator.model.nodes import Misconduct, NodeView
+from muster_coordinator.model.nodes import Misconduct, NodeGone, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
@@ -137,7 +137,8 @@ class NodeRegistry:
         self._conduct.forget(name)
         self._gone[name] = node.forgotten_at = now
         self.due.note(name)
-        return [SaveNode(node.record().model_copy(update={"gone": True})), *self.baselines.forget(name)]
+        gone = SaveNode(node.record().model_copy(update={"gone": True}))
+        return [gone, Announce("gone", NodeGone(name=name)), *self.baselines.forget(name)]
 
     def renew(self, name: str, cause: str, now: float) -> list[FleetCommand]:
         """Treats a node that had left and was heard again as a new node."""
@@ -158,7 +159,8 @@ class NodeRegistry:
         self._conduct.forget(name)
         self._gone.pop(name, None)
         self.due.erase(name)
-        return self.baselines.forget(name)
+        gone = [] if node is None else [Announce("gone", NodeGone(name=name))]
+        return [*gone, *self.baselines.forget(name)]
 
     def has_left(self, name: str) -> bool:
         """Whether a node was forgotten and not heard since."""

@@ -30,7 +30,7 @@ from muster_coordinator.model.baseline_commands import (
 )
 from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.load import LoadSeen, LogLoad, ReportInvited
-from muster_coordinator.model.nodes import Misconduct, NodeRecord, NodeView, StoryEntry
+from muster_coordinator.model.nodes import Misconduct, NodeGone, NodeRecord, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.references import ReferenceRecord
@@ -298,10 +298,10 @@ class PublishReferences:
 
 @dataclass(frozen=True, slots=True)
 class Announce:
-    """Send an event to the listeners of the API: `kind` is run, node, case, sweep, group or alarm."""
+    """Send an event to the listeners of the API: `kind` is run, node, gone, case, sweep, group or alarm."""
 
     kind: str
-    payload: NodeView | CaseView | SweepRecord | GroupRecord | StoryEntry | Run | Alarm
+    payload: NodeView | NodeGone | CaseView | SweepRecord | GroupRecord | StoryEntry | Run | Alarm
 
 
 @dataclass(frozen=True, slots=True)

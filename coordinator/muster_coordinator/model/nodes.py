@@ -172,6 +172,12 @@ class NodeSummary(NodeState):
     findings: tuple[FindingSummary, ...]
 
 
+class NodeGone(Data):
+    """A node that was forgotten or deleted. If it is heard again, it is a new node."""
+
+    name: str
+
+
 class StoryEntry(Data):
     """One entry in the story of a node. `cause` is the id of the run, sweep or request behind it."""
 

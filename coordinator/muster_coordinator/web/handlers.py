@@ -232,9 +232,13 @@ class Api:
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events `run`, `node`, `case`, `sweep`, `group`, `alarm`; `Last-Event-ID` catches up."""
+        """Server-sent events `run`, `node`, `gone`, `case`, `sweep`, `group`, `alarm`; `Last-Event-ID` catches up.
+
+        The event `reset` says that later events than that are no longer remembered.
+        """
         query(request, NoQuery)
-        return await send_events(request, self.stream)
+        last_id = request.headers.get("Last-Event-ID")
+        return await send_events(request, lambda cut_off: self.stream.listen(last_id, cut_off))
 
     async def openapi(self, request: web.Request) -> web.Response:
         """The whole API as an OpenAPI 3.1 document."""

@@ -152,7 +152,8 @@ def _responses(route: Route[Any], schemas: Schemas) -> JsonSchema:
     if route.sends:
         success["headers"] = {name: _header(text) for name, text in route.sends.items()}
     errors = {str(status.value): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in route.problems}
-    return {str(route.status.value): success, **errors}
+    unchanged = {"304": {"description": "The client has the present answer"}} if route.may_be_unchanged else {}
+    return {str(route.status.value): success, **unchanged, **errors}
 
 
 def _media(kind: str, model: ModelClass | None, schemas: Schemas) -> JsonSchema:

@@ -62,6 +62,14 @@ class NodesQuery(PageQuery):
     )
 
 
+class ChangesQuery(Request):
+    """What the viewer has."""
+
+    since: str | None = Field(
+        None, max_length=40, description="`EPOCH-VERSION` of the viewer's snapshot; `Last-Event-ID` counts before it"
+    )
+
+
 class RunQuery(PageQuery):
     """The runs to list."""
 

@@ -16,6 +16,7 @@ from muster_coordinator.web.requests import NoQuery, PageQuery, Request
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
+IF_NONE_MATCH = "If-None-Match"
 
 Media = Mapping[str, type[BaseModel] | None]
 """The content of an answer, by content type; None if no model describes it."""
@@ -83,6 +84,11 @@ class Route(Generic[A]):
     def right(self) -> Right:
         """The right that a request needs."""
         return required_right(self.method, self.path)
+
+    @property
+    def may_be_unchanged(self) -> bool:
+        """Whether it answers 304 to a client that has the present answer already."""
+        return IF_NONE_MATCH in self.reads
 
     @property
     def problems(self) -> tuple[HTTPStatus, ...]:

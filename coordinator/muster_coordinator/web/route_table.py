@@ -10,6 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from muster.model import Run
 from muster.references import Reference
 from muster_coordinator.model.baselines import BaselineView
+from muster_coordinator.model.fleet_columns import FleetSnapshot
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.model.nodes import FleetView, NodeSummary, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_events import Decided
@@ -25,6 +26,7 @@ from muster_coordinator.web.handlers import ROOT, Api
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
+    ChangesQuery,
     Decision,
     ExplainQuery,
     ExportQuery,
@@ -39,7 +41,8 @@ from muster_coordinator.web.requests import (
     RunQuery,
     TransitionQuery,
 )
-from muster_coordinator.web.route import EVENTS, JSON, Route
+from muster_coordinator.web.route import EVENTS, IF_NONE_MATCH, JSON, Route
+from muster_coordinator.web.viewers import ViewerApi
 
 GET, POST, PUT, DELETE = hdrs.METH_GET, hdrs.METH_POST, hdrs.METH_PUT, hdrs.METH_DELETE
 ACCEPTED, CREATED = HTTPStatus.ACCEPTED, HTTPStatus.CREATED
@@ -208,6 +211,27 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
     ),
 )
 
+VIEWER_ROUTES: tuple[Route[ViewerApi], ...] = (
+    Route(
+        name="get_snapshot",
+        method=GET,
+        path=f"{ROOT}/snapshot",
+        handler=ViewerApi.snapshot,
+        reads={IF_NONE_MATCH: "The ETag of the snapshot that the client has"},
+        answers=FleetSnapshot,
+        sends={"ETag": "The epoch and version of the snapshot"},
+    ),
+    Route(
+        name="listen_to_changes",
+        method=GET,
+        path=f"{ROOT}/changes",
+        handler=ViewerApi.follow,
+        query=ChangesQuery,
+        reads={"Last-Event-ID": "The id of the last event that arrived; what changed since is sent first"},
+        answers={EVENTS: None},
+    ),
+)
+
 QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     Route(
         name="list_cases",
@@ -262,7 +286,7 @@ QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     ),
 )
 
-ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *QUARANTINE_ROUTES)
+ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES)
 
 
 @cache

@@ -9,11 +9,14 @@ events of a twentieth of a second together: with 333 events a second, 20 listene
 
 import asyncio
 import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from aiohttp import web
 
 from muster.token_bucket import TokenBucket
-from muster_coordinator.runtime.stream import CHUNK_BYTES, Listener, Stream
+from muster_coordinator.runtime.stream import CHUNK_BYTES
 
 QUIET_S = 15.0
 """A comment is sent after this much silence, so that both ends notice when the other one is gone."""
@@ -21,20 +24,34 @@ QUIET_S = 15.0
 UNSENT_BYTES = 64 << 10
 """The kernel's send buffer for one listener. With its default, a silent listener is noticed only after megabytes."""
 
+HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The last one tells nginx and proxies like it to pass each event on at once."""
+
 WRITES_PER_S = 20.0
 BURST = 20
 """Writes without a pause: a run that ends in a quiet fleet makes three events, and people wait for it."""
 
 
-async def send_events(request: web.Request, stream: Stream) -> web.StreamResponse:
-    """Sends the stream until either side ends it; `Last-Event-ID` first requests the events after that one."""
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+class EventSource(Protocol):
+    """What one listener gets."""
+
+    async def take(self) -> bytes | None:
+        """Waits for events and returns them; None if the stream has ended for this listener."""
+
+
+Subscription = Callable[[Callable[[], None]], AbstractContextManager[EventSource]]
+"""Begins to listen and returns what the listener gets. Its argument is a function that ends the connection."""
+
+
+async def send_events(request: web.Request, subscribe: Subscription) -> web.StreamResponse:
+    """Sends events until either side ends the stream."""
+    response = web.StreamResponse(headers=HEADERS)
     transport = request.transport
     if transport is None:  # the client has disconnected already
         return response
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT_BYTES)
     await response.prepare(request)
-    with stream.listen(request.headers.get("Last-Event-ID"), transport.abort) as listener:
+    with subscribe(transport.abort) as listener:
         frames: bytes | None = b": listening\n\n"  # sends the headers at once
         writes, loop = TokenBucket(BURST, WRITES_PER_S), asyncio.get_running_loop()
         while frames is not None and not transport.is_closing():
@@ -45,7 +62,7 @@ async def send_events(request: web.Request, stream: Stream) -> web.StreamRespons
     return response
 
 
-async def _next(listener: Listener) -> bytes | None:
+async def _next(listener: EventSource) -> bytes | None:
     """The next events, or a comment after QUIET_S of silence; None when the stream has ended."""
     try:
         async with asyncio.timeout(QUIET_S):

@@ -164,4 +164,5 @@ async def api(data_dir, rules):
                 await api.join(node)
             yield api
         shell.stream.close()
+        shell.changes.close()
     await store.close()

@@ -76,6 +76,7 @@ async def api(data_dir, access):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             yield Api(session, url, shell, store)
         shell.stream.close()
+        shell.changes.close()
     await store.close()
 
 

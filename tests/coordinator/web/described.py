@@ -15,4 +15,4 @@ def route_of(method, path):
 def is_described(method, path, status):
     """Whether the document has such an answer. It has none where there is no route."""
     route = route_of(method, path)
-    return route is None or status in (route.status, *route.problems)
+    return route is None or status in (route.status, *route.problems) or (status == 304 and route.may_be_unchanged)
