@@ -4,7 +4,8 @@ All listeners share one log, and each has a position in it. Therefore the log bo
 listeners at any speed. A listener that falls behind the beginning of the log is disconnected.
 
 Example: the log holds the events 501 to 1500. A listener at place 700 reads on from there; one at place 400 is
-disconnected. An event costs its encoding plus a constant for each listener.
+disconnected. When it returns with its last id, it gets the event `reset` first, because events are missing. An event
+costs its encoding plus a constant for each listener.
 """
 
 import asyncio
@@ -15,11 +16,10 @@ from contextlib import contextmanager
 from itertools import islice
 
 from muster_coordinator.model.events import Announce
+from muster_coordinator.runtime.event_ids import event_id, number_after_epoch
 
 REMEMBERED = 10_000
-"""Maximum number of events in the log. A listener that falls further behind is disconnected, and may return with its
-last id.
-"""
+"""Maximum number of events in the log. A listener that falls further behind is disconnected."""
 
 REMEMBERED_BYTES = 16 << 20
 """Maximum number of bytes in the log. The event of a sweep of ten thousand nodes may have a million."""
@@ -35,10 +35,14 @@ MOST_LISTENERS = 100
 
 
 class Listener:
-    """One listener: `place` is the number of the event that it reads next, `cut_off` ends its connection."""
+    """One listener: `place` is the number of the event that it reads next, `cut_off` ends its connection.
 
-    def __init__(self, stream: "Stream", place: int, cut_off: Callable[[], None]) -> None:
+    `has_missed`: events before its place are missing, and it has not been told so yet.
+    """
+
+    def __init__(self, stream: "Stream", place: int, cut_off: Callable[[], None], *, has_missed: bool) -> None:
         self.place = place
+        self.has_missed = has_missed
         self.cut_off = cut_off
         self.news = asyncio.Event()
         self._stream = stream
@@ -52,10 +56,7 @@ class Listener:
 
 
 class Stream:
-    """Passes every event to every listener and never waits for any.
-
-    Ids are `<epoch>-<number>`, so that those of an earlier coordinator are not mistaken for ours.
-    """
+    """Passes every event to every listener and never waits for any."""
 
     def __init__(self, epoch: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._epoch = epoch
@@ -91,10 +92,14 @@ class Stream:
 
     @contextmanager
     def listen(self, last_id: str | None, cut_off: Callable[[], None]) -> Iterator[Listener]:
-        """A listener for the events from now on; with `last_id` also for those after that event, if the log has it."""
+        """A listener for the events from now on; with `last_id` also for those after that event.
+
+        If the log does not have all of these, the listener first gets the event `reset`.
+        """
         if len(self._listeners) >= MOST_LISTENERS:
             self._cut_off(next(iter(self._listeners)))
-        listener = Listener(self, self._place_after(last_id), cut_off)
+        place = self._place_after(last_id) if last_id else self._next
+        listener = Listener(self, place or self._next, cut_off, has_missed=place is None)
         self._listeners[listener] = None
         try:
             yield listener
@@ -106,6 +111,9 @@ class Stream:
         """The next events for a listener, b"" if there are none yet; None if it was disconnected or has read all."""
         if listener.place < self._first:
             return None
+        if listener.has_missed:
+            listener.has_missed = False
+            return f"id: {event_id(self._epoch, listener.place - 1)}\nevent: reset\ndata: {{}}\n\n".encode()
         frames, size = [], 0
         for frame in islice(self._log, listener.place - self._first, None):
             frames.append(frame)
@@ -126,7 +134,7 @@ class Stream:
 
     def _frame(self, announced: Announce) -> bytes:
         body = announced.payload.model_dump_json()
-        return f"id: {self._epoch}-{self._next}\nevent: {announced.kind}\ndata: {body}\n\n".encode()
+        return f"id: {event_id(self._epoch, self._next)}\nevent: {announced.kind}\ndata: {body}\n\n".encode()
 
     def _append(self, frame: bytes) -> None:
         self._log.append(frame)
@@ -138,11 +146,10 @@ class Stream:
         self._log.clear()
         self._log_bytes = 0
 
-    def _place_after(self, last_id: str | None) -> int:
-        epoch, _, number = (last_id or "").partition("-")
-        is_ours = epoch == str(self._epoch) and number.isascii() and number.isdigit() and len(number) < 20
-        wanted = int(number) + 1 if is_ours else self._next
-        return wanted if self._first <= wanted <= self._next else self._next
+    def _place_after(self, last_id: str) -> int | None:
+        """The number of the event after this one; None if that is not ours, or events since are not in the log."""
+        number = number_after_epoch(last_id, self._epoch)
+        return number + 1 if number is not None and self._first <= number + 1 <= self._next else None
 
     def _cut_off(self, listener: Listener) -> None:
         self._listeners.pop(listener, None)

@@ -106,6 +106,8 @@ async def test_a_listener_that_is_too_slow_is_cut_off():
             assert (cut, stream.listeners) == (["slow"], 1)
             assert ids((await rest(other))[0]) == [f"1-{REMEMBERED - 4 + n}" for n in range(6)]
         assert await rest(slow) == (b"", True)
+    with stream.listen("1-0", never) as returned:
+        assert b"event: reset" in (await rest(returned))[0]
 
 
 async def test_the_log_of_events_is_bounded_in_bytes(monkeypatch):
@@ -152,14 +154,14 @@ async def test_without_listeners_events_are_not_kept():
     stream = Stream(1, lambda: now)
     stream.publish(Announce("run", RUN))
     with stream.listen("1-0", never) as listener:
-        assert await rest(listener) == (b"", False)
+        assert b"event: reset" in (await rest(listener))[0]
     stream.publish(Announce("run", RUN))
     with stream.listen("1-1", never) as listener:
         assert ids((await rest(listener))[0]) == ["1-2"]
     now = CATCH_UP_S
     stream.publish(Announce("run", RUN))
     with stream.listen("1-1", never) as listener:
-        assert await rest(listener) == (b"", False)
+        assert b"event: reset" in (await rest(listener))[0]
         stream.publish(Announce("run", RUN))
         assert ids((await rest(listener))[0]) == ["1-4"]
 
@@ -186,9 +188,21 @@ async def test_the_end_comes_after_the_last_event():
         assert (ids(frames), is_over) == (["1-1"], True)
 
 
-@pytest.mark.parametrize("last_id", ["1-0", "2", "2-", "-1", "2-x", "2-99", "2--1", "2-\u0663", "2-" + "9" * 5000, ""])
-async def test_an_unknown_last_event_id_is_ignored(last_id):
-    """If it is from another coordinator, from the future or invented, the listener gets new events only."""
+@pytest.mark.parametrize("last_id", ["1-0", "2", "2-", "-1", "2-x", "2-99", "2--1", "2-\u0663", "2-" + "9" * 5000])
+async def test_an_unknown_last_event_id_is_answered_with_a_reset(last_id):
+    """If it is from another coordinator, from the future or invented, events may be missing. New ones follow."""
+    stream = Stream(2)
+    with stream.listen(None, never):
+        stream.publish(Announce("run", RUN))
+        with stream.listen(last_id, never) as listener:
+            assert await rest(listener) == (b"id: 2-1\nevent: reset\ndata: {}\n\n", False)
+            stream.publish(Announce("run", RUN))
+            assert ids((await rest(listener))[0]) == ["2-2"]
+
+
+@pytest.mark.parametrize("last_id", [None, "", "2-1"])
+async def test_a_listener_that_has_missed_nothing_gets_no_reset(last_id):
+    """Without an id it wants new events only."""
     stream = Stream(2)
     with stream.listen(None, never):
         stream.publish(Announce("run", RUN))
