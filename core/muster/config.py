@@ -7,6 +7,7 @@ value. Each plugin owns the table `[plugins.<name>]` and declares its keys with 
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -78,7 +79,11 @@ class HttpSettings(Section):
     """The coordinator's HTTP API."""
 
     listen: str = Field(HTTP_LISTEN, description="host:port of the API; other than loopback needs a token")
-    token_file: HomePath | None = Field(None, description="File with the token that every request must have")
+    token_file: HomePath | None = Field(None, description="File with the token that may read and change everything")
+    read_token_file: HomePath | None = Field(None, description="File with a second token, which may only read")
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Networks of proxies that say in X-Muster-User and X-Muster-Role who has logged in"
+    )
     trust_loopback: bool = Field(
         False, description="true: without a token_file, every local user may change everything"
     )
@@ -88,6 +93,23 @@ class HttpSettings(Section):
     def _is_address(cls, value: str) -> str:
         split_address(value)
         return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            try:
+                ip_network(network)
+            except ValueError:
+                raise ValueError(f"{network!r} is no network, for example 10.1.0.0/16 or 10.1.2.3") from None
+        return value
+
+    @model_validator(mode="after")
+    def _has_a_token_for_roles(self) -> Self:
+        for name in ("read_token_file", "trusted_proxies"):
+            if self.token_file is None and getattr(self, name):
+                raise ValueError(f"{name} has no effect while every local user may read: set http.token_file, too")
+        return self
 
     @model_validator(mode="after")
     def _has_a_token_beyond_loopback(self) -> Self:

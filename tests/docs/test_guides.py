@@ -140,7 +140,8 @@ def agent_settings(node: str, broker: str) -> dict[str, Any]:
 def place(tmp_path_factory) -> Iterator[Place]:
     """A coordinator with its own broker and three agents, as real processes on free ports."""
     directory = tmp_path_factory.mktemp("guides")
-    (directory / "api-token").write_text("any\n")
+    for name in ("api-token", "read-token"):
+        (directory / name).write_text("any\n")
     files = (("muster.toml", "expected_gpus"), ("weekly.toml", "[suites.weekly]"), ("policy.toml", "codes = ["))
     for name, mark in files:
         (directory / name).write_text(next(block for block in blocks("toml") if mark in block))

@@ -1,24 +1,34 @@
 """Decides who may use the API, for every route in one place.
 
-A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route. The token gives that right.
-With `http.token_file` every request except probes needs the token. Without it the API listens on loopback only: every
-local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE.
+A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route but the login. Who has sent it
+is found out in this order:
 
-A web page in a local browser may do neither. It reaches the API only under its own host name, which the Host header
-shows, or with a form, which cannot send a token.
+1. A token in `Authorization`: that of `http.token_file` may CHANGE, that of `http.read_token_file` may READ.
+2. A user who has logged in at one of `http.trusted_proxies`.
+3. The session in the cookie, which a token has opened.
+
+A browser sends 2 and 3 by itself, also for the pages of others. So such a request changes something only if it comes
+from a page of the same origin.
+
+With `http.token_file` every other request may only reach probes and the login. Without it the API listens on loopback
+only: every local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE. A web
+page in a local browser may do neither. It reaches the API only under its own host name, which the Host header shows, or
+with a form, which cannot send a token.
 
 | request | `http.token_file` set | not set | not set, `http.trust_loopback` |
 |---|---|---|---|
-| GET /healthz, /readyz | free | free | free |
-| other GET, HEAD | token | free | free |
-| any other method | token | own token | free |
+| GET /healthz, /readyz; login and logout | free | free | free |
+| other GET, HEAD | any of the three | free | free |
+| any other method | any of the three, if it may CHANGE | own token or its session | free |
 """
 
 import hmac
-from dataclasses import dataclass
-from enum import IntEnum
+import time
+from dataclasses import dataclass, field
+from enum import Enum
 from http import HTTPStatus
 
+import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
@@ -29,25 +39,50 @@ from muster.errors import SettingsError
 from muster.secret_file import read_secret
 from muster_coordinator.web import local_token
 from muster_coordinator.web.problems import Problem
+from muster_coordinator.web.proxies import NO_PROXIES, TrustedProxies
+from muster_coordinator.web.same_origin import is_same_origin
+from muster_coordinator.web.sessions import COOKIE, Right, Sessions
 
-OPEN = frozenset({"/healthz", "/readyz"})
+PROBES = frozenset({"/healthz", "/readyz"})
 """The paths of probes, which need no token."""
+
+LOGIN = "/api/v1/session"
+"""The path of the session. Logging in and out needs no token."""
 
 HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 """The methods that change nothing (RFC 9110, 9.2.1)."""
 
+log = structlog.get_logger()
 
-class Right(IntEnum):
-    """What a request may do. Each right includes the ones before it."""
 
-    PROBE = 0
-    READ = 1
-    CHANGE = 2
+class CallerProof(Enum):
+    """How a request shows that it may do something. A browser sends cookies, and logs in at a proxy, by itself."""
+
+    NONE = "none"
+    TOKEN = "token"
+    BROWSER = "browser"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who has sent a request: what they may do, and their name if they have logged in under one.
+
+    `expires_at` is when their session ends, if they have one.
+    """
+
+    right: Right
+    proof: CallerProof = CallerProof.NONE
+    name: str | None = None
+    expires_at: float | None = None
+
+
+CALLER = web.RequestKey("caller", Caller)
+"""Who has sent the request, for its route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The rights of requests: `token` gives every right, a request without it has `without_token`.
+    """The rights of requests: `token` gives every right, `read_token` lets read, and without one is `without_token`.
 
     `token_place` tells people where the token is, after the words "the token".
     """
@@ -55,71 +90,136 @@ class Access:
     token: str
     without_token: Right
     token_place: str
+    read_token: str | None = None
+    proxies: TrustedProxies = NO_PROXIES
+    sessions: Sessions = field(default_factory=Sessions, compare=False)
 
     @property
     def is_on_loopback(self) -> bool:
         """Whether requests without the token may read. The settings then allow only loopback for the API."""
         return self.without_token is not Right.PROBE
 
+    def right_of(self, token: str) -> Right | None:
+        """The right that a token gives; None for a wrong one. The time that it takes tells nothing about the token."""
+        may_change, may_read = _is_same(token, self.token), _is_same(token, self.read_token or self.token)
+        return Right.CHANGE if may_change else Right.READ if may_read else None
+
+    def caller(self, request: web.Request, now: float) -> Caller:
+        """Who has sent the request. Raises a Problem for headers of a trusted proxy that make no sense."""
+        scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
+        right = self.right_of(given.strip()) if scheme.lower() == "bearer" else None
+        if right is not None:
+            return Caller(max(right, self.without_token), CallerProof.TOKEN)
+        if (user := self.proxies.user(request)) is not None:
+            return Caller(user[1], CallerProof.BROWSER, user[0])
+        session = self.sessions.find(request.cookies.get(COOKIE, ""), now)
+        if session is not None:
+            return Caller(max(session.right, self.without_token), CallerProof.BROWSER, session.name, session.expires_at)
+        return Caller(self.without_token)
+
 
 def access_of(settings: Settings) -> Access:
     """The rights with these settings. Without `http.token_file` this writes a new token into `data_dir`.
 
-    Raises SettingsError if `http.token_file` is empty or cannot be read, Unavailable if the new token cannot be
+    Raises SettingsError if a file with a token is empty or cannot be read, Unavailable if the new token cannot be
     written.
     """
-    if settings.http.token_file is not None:
-        return Access(read_token(settings.http), Right.PROBE, "of http.token_file")
-    is_trusted = settings.http.trust_loopback or settings.quarantine.trust_loopback
+    http = settings.http
+    if http.token_file is not None:
+        read_token = read_token_of(http)
+        token = _token_in(http, "token_file")
+        if read_token is not None and _is_same(read_token, token):
+            raise SettingsError("http.read_token_file: has the same token as http.token_file; write another into it")
+        proxies = TrustedProxies.of(http.trusted_proxies)
+        return Access(token, Right.PROBE, "of http.token_file", read_token, proxies)
+    is_trusted = http.trust_loopback or settings.quarantine.trust_loopback
     token = local_token.write_token(settings.data_dir)
     return Access(token, Right.CHANGE if is_trusted else Right.READ, f"in {settings.data_dir / local_token.NAME}")
 
 
-def read_token(settings: HttpSettings) -> str:
-    """The token in `token_file`. Raises SettingsError if the file is empty or cannot be read."""
-    assert settings.token_file is not None
-    token = read_secret(settings.token_file, "http.token_file")
+def read_token_of(http: HttpSettings) -> str | None:
+    """The token that may only read, if there is one."""
+    return None if http.read_token_file is None else _token_in(http, "read_token_file")
+
+
+def _token_in(http: HttpSettings, setting: str) -> str:
+    path = getattr(http, setting)
+    token = read_secret(path, f"http.{setting}")
     if not token:
-        raise SettingsError(f"http.token_file: {settings.token_file} is empty; write a token into it")
+        raise SettingsError(f"http.{setting}: {path} is empty; write a token into it")
     return token
 
 
 def guard(access: Access) -> Middleware:
-    """Refuses requests that do not have the right they need."""
+    """Refuses requests that do not have the right they need, and logs those that need the right to CHANGE."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         if access.is_on_loopback:
             _require_local_name(request)
-        if required_right(request.method, request.path) > access.without_token and not _bears(request, access.token):
-            raise _refusal(access)
-        return await handler(request)
+        caller = request[CALLER] = access.caller(request, time.time())
+        needed = required_right(request.method, request.path)
+        if caller.right < needed:
+            raise _refusal(access, caller)
+        if request.method not in HARMLESS:
+            _require_same_origin(request, access, caller)
+        response = await handler(request)
+        if needed is Right.CHANGE and response.status < HTTPStatus.BAD_REQUEST:
+            log.info("operator_request", method=request.method, path=request.path, by=caller.name)
+        return response
 
     return guarded
 
 
 def required_right(method: str, path: str) -> Right:
     """The right that a request with this method needs for this path."""
+    if path == LOGIN and method in (hdrs.METH_POST, hdrs.METH_DELETE):
+        return Right.PROBE
     if method not in HARMLESS:
         return Right.CHANGE
-    return Right.PROBE if path in OPEN else Right.READ
+    return Right.PROBE if path in PROBES else Right.READ
 
 
-def _bears(request: web.Request, token: str) -> bool:
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    same = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), token.encode())
-    return scheme.lower() == "bearer" and same
+def decided_by(request: web.Request, claimed: str | None) -> str:
+    """Who has sent the request: the name under which they have logged in, or else what they say themselves.
+
+    Everybody may have the token, so it is nobody's in particular.
+    """
+    name = request[CALLER].name or claimed
+    if name is None:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "field 'by': must be given, unless you log in under a name")
+    return name
 
 
-def _refusal(access: Access) -> Problem:
+def _is_same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="surrogateescape"), token.encode())
+
+
+def _refusal(access: Access, caller: Caller) -> Problem:
     how = f"send the token {access.token_place} as `Authorization: Bearer TOKEN`"
+    if caller.right is Right.PROBE:
+        return Problem(HTTPStatus.UNAUTHORIZED, f"{how}, or log in", WWW_Authenticate='Bearer realm="muster"')
     if not access.is_on_loopback:
-        return Problem(HTTPStatus.UNAUTHORIZED, how, WWW_Authenticate='Bearer realm="muster"')
+        return Problem(HTTPStatus.FORBIDDEN, f"you may read and not change anything; to change something, {how}")
     return Problem(
         HTTPStatus.FORBIDDEN,
         f"to change anything, {how}; `muster` finds it when it runs as the coordinator's user with the same data_dir "
         "(--config or MUSTER_DATA_DIR); for other users set http.token_file and give them --token-file",
     )
+
+
+def _require_same_origin(request: web.Request, access: Access, caller: Caller) -> None:
+    """Raises a Problem if another page may have made the browser send this request, which would change something."""
+    if caller.proof is CallerProof.TOKEN:  # no browser sends that by itself
+        return
+    proxies = access.proxies
+    is_same = is_same_origin(request.headers, proxies.host(request), is_encrypted=proxies.is_encrypted(request))
+    if is_same is False or (is_same is None and caller.proof is CallerProof.BROWSER):
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            f"the request comes from a page of another origin than {proxies.host(request)!r}, or does not say where "
+            "from; programs send a token as `Authorization: Bearer TOKEN`, and a proxy must keep the Host header",
+        )
 
 
 def _require_local_name(request: web.Request) -> None:

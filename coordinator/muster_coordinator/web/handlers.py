@@ -48,6 +48,7 @@ from muster_coordinator.web.answers import (
     in_slices,
     page,
 )
+from muster_coordinator.web.guard import CALLER
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
@@ -178,7 +179,8 @@ class Api:
         query(request, NoQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
-            await self._handle(SweepAbortRequested(sweep.id, "aborted through the API"))
+            reason = f"aborted by {request[CALLER].name or 'a request to the API'}"
+            await self._handle(SweepAbortRequested(sweep.id, reason))
         return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:

@@ -13,10 +13,10 @@ from typing import Any
 
 from muster import __version__
 from muster_coordinator.web.api_schemas import JsonSchema, ModelClass, Schemas, schemas_of
-from muster_coordinator.web.guard import Right
 from muster_coordinator.web.problems import CONTENT_TYPE, ProblemDetails
 from muster_coordinator.web.requests import NoQuery
 from muster_coordinator.web.route import EVENTS, JSON, Route
+from muster_coordinator.web.sessions import COOKIE, Right
 
 INTRODUCTION = (
     "Times are ISO 8601 in UTC. Lists answer with `items` and `next_cursor`, which is null on the last page and the "
@@ -30,19 +30,32 @@ TOKEN = {
     "type": "http",
     "scheme": "bearer",
     "description": "The token in the file that `http.token_file` names. Without this setting, the coordinator listens "
-    "on loopback and writes a token to the file `api_token` in `data_dir` at each start.",
+    "on loopback and writes a token to the file `api_token` in `data_dir` at each start. The token of "
+    "`http.read_token_file` may only read.",
+}
+
+SESSION = {
+    "type": "apiKey",
+    "in": "cookie",
+    "name": COOKIE,
+    "description": "The session of a browser, which POST on the session opens. A request that changes something must "
+    "come from a page of the same origin, as `Sec-Fetch-Site` or `Origin` say. It may change what the token of its "
+    "login may.",
 }
 
 SECURITY: dict[Right, list[dict[str, list[str]]]] = {
     Right.PROBE: [],
-    Right.READ: [{}, {"token": []}],  # no token is needed if `http.token_file` is not set
-    Right.CHANGE: [{"token": []}],
+    Right.READ: [{}, {"token": []}, {"session": []}],  # nothing is needed if `http.token_file` is not set
+    Right.CHANGE: [{"token": []}, {"session": []}],
 }
 
 PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
     HTTPStatus.BAD_REQUEST: ("BadRequest", "A query parameter, the path or the body cannot be read or is unknown"),
     HTTPStatus.UNAUTHORIZED: ("Unauthorized", "The token is missing or wrong, and http.token_file is set"),
-    HTTPStatus.FORBIDDEN: ("Forbidden", "The token is missing or wrong, or the name in Host is not loopback"),
+    HTTPStatus.FORBIDDEN: (
+        "Forbidden",
+        "The caller may only read, the page is of another origin, or the name in Host is not loopback",
+    ),
     HTTPStatus.NOT_FOUND: ("NotFound", "The path or a parameter names something that does not exist"),
     HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeout", "The body did not arrive in time"),
     HTTPStatus.CONFLICT: ("Conflict", "The request does not fit the present state"),
@@ -78,7 +91,7 @@ def openapi_document(routes: Sequence[Route[Any]]) -> str:
         "components": {
             "schemas": schemas.components,
             "responses": _problems(routes, schemas),
-            "securitySchemes": {"token": TOKEN},
+            "securitySchemes": {"token": TOKEN, "session": SESSION},
         },
     }
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -24,6 +24,7 @@ from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.answers import LOOKED_AT, answer, in_slices, page
+from muster_coordinator.web.guard import decided_by
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
 
@@ -71,35 +72,36 @@ class QuarantineApi:
 
     async def hold(self, request: web.Request) -> web.Response:
         """Keeps a node as it is, in service or out, until it is released. Returns its case."""
-        said = await self._decision(request, Decision)
+        said, by = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._handle(HoldRequested(node=node, by=said.by, reason=said.reason))
+        await self._handle(HoldRequested(node=node, by=by, reason=said.reason))
         return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
         """Ends a hold. A drained node returns to service after it has passed its tests, or at once if `untested`."""
-        said = await self._decision(request, Release)
+        said, by = await self._decision(request, Release)
         node = self._case(request).node
-        await self._handle(ReleaseRequested(node=node, by=said.by, reason=said.reason, untested=said.untested))
+        await self._handle(ReleaseRequested(node=node, by=by, reason=said.reason, untested=said.untested))
         return answer(self._case(request))
 
     async def forget(self, request: web.Request) -> web.Response:
         """Removes a silent node from the fleet until it is heard again. Returns the budget."""
-        said = await self._decision(request, Decision)
+        said, by = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._handle(NodeForgotten(node=node, by=said.by, reason=said.reason))
+        await self._handle(NodeForgotten(node=node, by=by, reason=said.reason))
         return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
         """Lifts a mass-event freeze: the nodes themselves are faulty. Returns the budget."""
-        said = await self._decision(request, Decision)
-        await self._handle(FreezeLifted(by=said.by, reason=said.reason))
+        said, by = await self._decision(request, Decision)
+        await self._handle(FreezeLifted(by=by, reason=said.reason))
         return self._budget()
 
-    async def _decision(self, request: web.Request, kind: type[D]) -> D:
-        """The decision in the body; the route takes no query."""
+    async def _decision(self, request: web.Request, kind: type[D]) -> tuple[D, str]:
+        """The decision in the body, and who has made it; the route takes no query."""
         query(request, NoQuery)
-        return await body(request, kind)
+        said = await body(request, kind)
+        return said, decided_by(request, said.by)
 
     async def _handle(self, event: QuarantineRequest) -> None:
         await self.pipeline.feed(event).wait()

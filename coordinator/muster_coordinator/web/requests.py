@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import pydantic_core
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, StringConstraints
 from pydantic import Json as JsonText
 
 from muster.model import Instant, Json, Name, PlainJson, Verdict
@@ -135,12 +135,23 @@ OneLine = Annotated[
 """One line of text with something to read."""
 
 
+class NewSession(Request):
+    """The body of POST /session: a token, and who logs in with it."""
+
+    model_config = _example(token="the token of http.token_file", name="ann@example.org")  # noqa: S106 (no secret)
+
+    token: SecretStr = Field(min_length=1, description="The token that may read, or the one that may change everything")
+    name: OneLine | None = Field(None, description="Who logs in; recorded with what they change")
+
+
 class Decision(Request):
     """Who decides, and why."""
 
     model_config = _example(by="ann@example.org", reason="replacing a fan")
 
-    by: OneLine = Field(description="Who decides")
+    by: OneLine | None = Field(
+        None, description="Who decides; needed with a token, and ignored for those who have logged in under a name"
+    )
     reason: OneLine = Field(description="Why, in one line")
 
 

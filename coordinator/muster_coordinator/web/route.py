@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 from aiohttp import web
 from pydantic import BaseModel
 
-from muster_coordinator.web.guard import Right, required_right
+from muster_coordinator.web.guard import required_right
 from muster_coordinator.web.requests import NoQuery, PageQuery, Request
+from muster_coordinator.web.sessions import Right
 
 JSON = "application/json"
 EVENTS = "text/event-stream"

@@ -22,7 +22,9 @@ from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import RequestedRun, Working
+from muster_coordinator.web.guard import LOGIN
 from muster_coordinator.web.handlers import ROOT, Api
+from muster_coordinator.web.login import SessionApi, SessionView
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
@@ -33,6 +35,7 @@ from muster_coordinator.web.requests import (
     HistoryQuery,
     NewReference,
     NewRun,
+    NewSession,
     NewSweep,
     NodesQuery,
     PageQuery,
@@ -286,7 +289,23 @@ QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     ),
 )
 
-ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES)
+SESSION_ROUTES: tuple[Route[SessionApi], ...] = (
+    Route(
+        name="log_in",
+        method=POST,
+        path=LOGIN,
+        handler=SessionApi.log_in,
+        body=NewSession,
+        status=CREATED,
+        answers=SessionView,
+        sends={"Set-Cookie": "The session, for a browser"},
+        errors=(HTTPStatus.UNAUTHORIZED,),
+    ),
+    Route(name="get_session", method=GET, path=LOGIN, handler=SessionApi.session, answers=SessionView),
+    Route(name="log_out", method=DELETE, path=LOGIN, handler=SessionApi.log_out, answers=Working),
+)
+
+ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES, *SESSION_ROUTES)
 
 
 @cache

@@ -10,8 +10,10 @@ from muster.addresses import split_address
 from muster.connections import NO_ROOM, Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
+from muster_coordinator.web.login import SessionApi
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.requests import only_text
+from muster_coordinator.web.route_table import SESSION_ROUTES
 
 MOST_BODY_BYTES = 1 << 20
 
@@ -35,8 +37,9 @@ def listen(address: str) -> tuple[socket.socket, str]:
 
 
 def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
-    """The routes behind the guard; every error is a problem."""
+    """The routes and those of the login, behind the guard; every error is a problem."""
     connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
     app = http_server.application(connections, [as_problems, guard(access), only_text], most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
+    app.add_routes(route.bound(SessionApi(access)) for route in SESSION_ROUTES)
     return app

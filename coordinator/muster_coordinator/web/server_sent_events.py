@@ -8,7 +8,9 @@ events of a twentieth of a second together: with 333 events a second, 20 listene
 """
 
 import asyncio
+import math
 import socket
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -17,6 +19,7 @@ from aiohttp import web
 
 from muster.token_bucket import TokenBucket
 from muster_coordinator.runtime.stream import CHUNK_BYTES
+from muster_coordinator.web.guard import CALLER
 
 QUIET_S = 15.0
 """A comment is sent after this much silence, so that both ends notice when the other one is gone."""
@@ -44,7 +47,7 @@ Subscription = Callable[[Callable[[], None]], AbstractContextManager[EventSource
 
 
 async def send_events(request: web.Request, subscribe: Subscription) -> web.StreamResponse:
-    """Sends events until either side ends the stream."""
+    """Sends events until either side ends the stream, or the session of the listener ends."""
     response = web.StreamResponse(headers=HEADERS)
     transport = request.transport
     if transport is None:  # the client has disconnected already
@@ -54,7 +57,8 @@ async def send_events(request: web.Request, subscribe: Subscription) -> web.Stre
     with subscribe(transport.abort) as listener:
         frames: bytes | None = b": listening\n\n"  # sends the headers at once
         writes, loop = TokenBucket(BURST, WRITES_PER_S), asyncio.get_running_loop()
-        while frames is not None and not transport.is_closing():
+        expires_at = request[CALLER].expires_at or math.inf
+        while frames is not None and not transport.is_closing() and time.time() < expires_at:
             await response.write(frames)
             if len(frames) < CHUNK_BYTES:  # else the next events are waiting already
                 await asyncio.sleep(writes.reserve(loop.time()))

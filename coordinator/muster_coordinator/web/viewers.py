@@ -20,7 +20,8 @@ class ViewerApi:
         """The whole fleet in columns, one list for each field; small enough for every viewer of a large fleet."""
         query(request, NoQuery)
         made = await self.changes.snapshot()
-        headers = {hdrs.ETAG: f'W/"{made.id}"', hdrs.VARY: hdrs.ACCEPT_ENCODING, hdrs.CACHE_CONTROL: "no-cache"}
+        headers = {hdrs.ETAG: f'W/"{made.id}"', hdrs.CACHE_CONTROL: "private, no-cache"}
+        headers[hdrs.VARY] = hdrs.ACCEPT_ENCODING
         if any(tag.value == made.id for tag in request.if_none_match or ()):
             return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         body = made.body

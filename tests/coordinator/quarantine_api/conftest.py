@@ -23,8 +23,9 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
-from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.guard import Access
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.sessions import Right
 
 NODES = ("n1", "n2", "n3", "n4")
 ROOT = "/api/v1/quarantine"

@@ -21,8 +21,9 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
-from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.guard import Access
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.sessions import Right
 
 
 class Api:

@@ -10,10 +10,11 @@ from tests.cases import cases
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
 from muster.quarantine_settings import QuarantineSettings
-from muster_coordinator.web.guard import Access, Right, access_of, guard
+from muster_coordinator.web.guard import Access, access_of, guard
 from muster_coordinator.web.local_token import NAME, find_token
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.server import listen
+from muster_coordinator.web.sessions import Right
 
 TOKEN = "a-secret"
 

@@ -6,10 +6,11 @@ import re
 import openapi_spec_validator
 import pytest
 
-from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.guard import Access
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.route_table import ROUTES, openapi_text
 from muster_coordinator.web.server import application
+from muster_coordinator.web.sessions import Right
 
 PLACE = "/api/v1/openapi.json"
 DOCUMENT = json.loads(openapi_text())
@@ -99,10 +100,12 @@ async def test_fields_are_those_that_the_route_takes(fleet):
 
 
 def test_changing_needs_the_token():
-    """Reading may need it, and probes do not."""
-    needs: dict[str, list[dict[str, list[str]]]] = {"probe": [], "read": [{}, {"token": []}], "change": [{"token": []}]}
+    """Or a session. Reading may need one of them; probes and the login need none."""
+    proofs: list[dict[str, list[str]]] = [{"token": []}, {"session": []}]
+    needs: dict[str, list[dict[str, list[str]]]] = {"free": [], "read": [{}, *proofs], "change": proofs}
+    free = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/v1/session"), ("DELETE", "/api/v1/session")}
     for method, path, operation in operations():
-        kind = "change" if method != "GET" else "probe" if path in ("/healthz", "/readyz") else "read"
+        kind = "free" if (method, path) in free else "change" if method != "GET" else "read"
         assert operation["security"] == needs[kind], (method, path)
 
 

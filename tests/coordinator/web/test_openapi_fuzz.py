@@ -52,6 +52,7 @@ sweeps.values = {sweeps}
 baselines.values = {baselines}
 metrics.values = ["tflops", "busbw_gbps"]
 people.values = ["ann", "bob"]
+tokens.values = [{token}]
 reasons.values = ["a fan", "the fan is replaced"]
 
 [parameters]
@@ -65,10 +66,11 @@ reasons.values = ["a fan", "the fan is replaced"]
 "body.check" = {{ dictionary = "checks", probability = 0.8 }}
 "body.nodes[*]" = {{ dictionary = "nodes", probability = 0.8 }}
 "body.by" = {{ dictionary = "people", probability = 0.8 }}
+"body.token" = {{ dictionary = "tokens", probability = 0.8 }}
 "body.reason" = {{ dictionary = "reasons", probability = 0.8 }}
 
 [[operations]]  # any method but GET needs the token, before anybody looks whether there is such a method
-include-path = ["/healthz", "/readyz"]
+include-path = ["/healthz", "/readyz", "/api/v1/session"]
 phases.coverage.unexpected-methods = []
 
 [[operations]]  # only silent nodes are forgotten
@@ -76,7 +78,7 @@ include-path = "/api/v1/nodes/{{node}}/forget"
 parameters."path.node" = {{ dictionary = "silent", probability = 0.8 }}
 
 [[operations]]  # it never ends
-include-path = "/api/v1/events"
+include-path = ["/api/v1/events", "/api/v1/changes"]
 request-timeout = 1.0
 max-stream-events = 1
 """

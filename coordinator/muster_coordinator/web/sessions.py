@@ -1,0 +1,70 @@
+"""Sessions of people who have logged in with a browser. They are kept in memory: a restart ends them.
+
+The id of a session is the secret in its cookie. Only a digest of it is kept, so looking one up takes no time that tells
+anything about another.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from enum import IntEnum
+
+COOKIE = "muster_session"
+"""The name of the cookie."""
+
+LASTS_S = 12 * 3600.0
+"""How long a session lasts: a working day."""
+
+MOST_SESSIONS = 1_000
+"""One more ends the oldest."""
+
+
+class Right(IntEnum):
+    """What a request may do. Each right includes the ones before it."""
+
+    PROBE = 0
+    READ = 1
+    CHANGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What its requests may do until `expires_at`; `name` is who has logged in, if they said so."""
+
+    right: Right
+    name: str | None
+    expires_at: float
+
+
+class Sessions:
+    """The open sessions. All last equally long, so the oldest expires first."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[bytes, Session] = {}  # by the digest of the id, the oldest first
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, right: Right, name: str | None, now: float) -> tuple[str, Session]:
+        """A new session and its id."""
+        while self._sessions:
+            oldest = next(iter(self._sessions))
+            if self._sessions[oldest].expires_at > now and len(self) < MOST_SESSIONS:
+                break
+            del self._sessions[oldest]
+        made, session = secrets.token_urlsafe(32), Session(right, name, now + LASTS_S)
+        self._sessions[_digest(made)] = session
+        return made, session
+
+    def find(self, id: str, now: float) -> Session | None:
+        """The session with this id; None if there is none or it has expired."""
+        session = self._sessions.get(_digest(id))
+        return session if session is not None and session.expires_at > now else None
+
+    def close(self, id: str) -> None:
+        """Ends a session, if there is one with this id."""
+        self._sessions.pop(_digest(id), None)
+
+
+def _digest(id: str) -> bytes:
+    return hashlib.sha256(id.encode(errors="surrogateescape")).digest()
