@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import socket
 import time
 
+from tests.coordinator.runtime.test_changes import node
 from tests.coordinator.web.messages import report
 from tests.coordinator.web.test_events import read_events
 
-from muster.model import Verdict
+from muster.model import Health, Verdict
 from muster.wire.messages import Presence
 from muster_coordinator.model.events import PresenceSeen
 from muster_coordinator.model.quarantine_events import NodeForgotten
@@ -64,3 +66,27 @@ async def test_a_viewer_follows_the_fleet(fleet):
     async with fleet.session.get(f"{fleet.url}{CHANGES}?since=1-1") as response:
         (event,) = await read_events(response, 1)
         assert (event["event"], event["id"].partition("-")[0]) == ("reset", str(snapshot["epoch"]))
+
+
+async def test_a_viewer_that_does_not_read_delays_nobody(api, monkeypatch):
+    """The other one gets every version. When the first one reads again, it skips most of them and has the last, too."""
+    monkeypatch.setattr("muster_coordinator.views.versioned_nodes.PERIOD_S", 0.0)
+    versions, names, loop = 100, [f"n{number}" for number in range(200)], asyncio.get_running_loop()
+    with socket.socket() as silent:
+        silent.setblocking(False)
+        silent.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await loop.sock_connect(silent, ("127.0.0.1", int(api.url.rpartition(":")[2])))
+        await loop.sock_sendall(silent, f"GET {CHANGES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        async with asyncio.timeout(20), api.session.get(api.url + CHANGES) as response:
+            await read_events(response, 1)
+            while api.shell.changes.viewers < 2:
+                await asyncio.sleep(0.01)
+            for version in range(versions):
+                for name in names:
+                    api.shell.changes.note(node(name, health=(Health.FAILED, Health.SUSPECT)[version % 2]))
+                (last,) = await read_events(response, 1)
+            late = b""
+            while f"id: {last['id']}\n".encode() not in late:
+                late += await loop.sock_recv(silent, 1 << 16)
+    assert last["id"].endswith(f"-{versions + 1}")
+    assert 1 < late.count(b"event: change") < versions / 2
