@@ -16,6 +16,8 @@ from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
 from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
+from muster_coordinator.cli.watching import watch
+from muster_coordinator.views.node_groups import group_list, listed_group
 from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, load_warning, node_list
 from muster_coordinator.web.client import PAGE, Client
 
@@ -30,33 +32,60 @@ def list_(
         list[str] | None,
         typer.Argument(metavar="TERM", help="Only nodes that match, for example health=FAILED rack=r1."),
     ] = None,
+    *,
+    sort: Annotated[str | None, typer.Option(metavar="KEY", help="Order: name, urgency, rack, label:POOL…")] = None,
+    group: Annotated[str | None, typer.Option(metavar="KEY", help="Count nodes by rack, leaf, label:POOL…")] = None,
+    shows_all: Annotated[bool, typer.Option("--all", help="List many healthy nodes, too, in a terminal.")] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Do not cut lines to the width of the terminal.")] = False,
+    watches: Annotated[bool, typer.Option("--watch", help="Show the list again every 2 s, until Ctrl-C.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List nodes with health and service state, faulty ones first.
 
     A TERM is KEY=VALUE,VALUE or KEY!=VALUE, as for `muster sweep start --nodes`.
     """
+    if watches and as_json:
+        raise Refused("--watch shows text again and again: leave out --json")
+    if sort and group:
+        raise Refused("--group counts nodes instead of listing them: leave out --sort")
     select = " ".join(map(_quoted, terms)) if terms else None
     if as_json:
-        say_json(client.pages("nodes", select=select))
+        say_json(_groups(client, group, select) if group else client.pages("nodes", select=select, sort=sort))
         return
-    width = None if wide else line_width()
-    say(node_list(client.read_items(listed_node, _summaries(client, select)), time.time(), width))
-    if terms:
-        return
+
+    def text() -> str:
+        width = None if wide else line_width()
+        if group:
+            found = client.read_items(listed_group, _groups(client, group, select))
+            return group_list(found, group, shows_all=shows_all or width is None)
+        nodes = client.read_items(listed_node, _summaries(client, select, sort))
+        is_whole = shows_all or width is None or bool(select or sort)
+        listed = node_list(nodes, time.time(), width, is_sorted=sort is not None, shows_all=is_whole)
+        return "\n".join([listed, *([] if select else _warnings(client, width))])
+
+    if watches:
+        watch(text)
+    else:
+        say(text())
+
+
+def _warnings(client: Client, width: int | None) -> list[str]:
+    """What is wrong with the whole fleet or with the coordinator."""
     fleet = client.get("fleet")
-    warnings = fleet_findings(fleet["findings"], width), database_warning(fleet, width), load_warning(fleet, width)
-    for text in filter(None, warnings):
-        say(text)
+    found = fleet_findings(fleet["findings"], width), database_warning(fleet, width), load_warning(fleet, width)
+    return [text for text in found if text]
 
 
-def _summaries(client: Client, select: str | None) -> dict[str, Any]:
+def _groups(client: Client, by: str, select: str | None) -> dict[str, Any]:
+    return client.pages("fleet", "groups", by=by, select=select)
+
+
+def _summaries(client: Client, select: str | None, sort: str | None) -> dict[str, Any]:
     """What the list needs of each node; from an older coordinator the whole nodes, which it serves alone."""
     try:
-        return client.pages("fleet", "nodes", select=select)
+        return client.pages("fleet", "nodes", select=select, sort=sort)
     except Refused:
-        return client.pages("nodes", select=select)
+        return client.pages("nodes", select=select, sort=sort)
 
 
 def _quoted(term: str) -> str:

@@ -107,6 +107,7 @@ class Node:
             machine_type=self.inventory.machine_type,
             gpu_models=frozenset(device.model for device in self.inventory.devices),
             lost=not self.online,
+            left=self.left,
         )
 
     @property

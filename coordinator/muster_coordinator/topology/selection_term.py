@@ -25,7 +25,10 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The values of a node that selections compare; None or empty if unknown. A `lost` node is not HEALTHY."""
+    """The values of a node that selections compare; None or empty if unknown. A `lost` node is not HEALTHY.
+
+    Whether it has `left` the fleet counts only for the order of a list.
+    """
 
     name: str
     topology: Topology = field(default_factory=Topology)
@@ -35,6 +38,7 @@ class Candidate:
     machine_type: str | None = None
     gpu_models: frozenset[str] = frozenset()
     lost: bool = False
+    left: bool = False
 
 
 KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {

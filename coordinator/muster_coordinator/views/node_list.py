@@ -27,6 +27,9 @@ SERVICE_ORDER = ("CORDONED", "HELD", "PROBATION", "ACCEPTING", "IN_SERVICE")
 SEVERITY_ORDER = ("ERROR", "WARNING", "UNKNOWN", "INFO", "SKIPPED")
 """From nodes that need attention first to healthy ones; a test compares them with the models."""
 
+MOST_FINE = 20
+"""Fine nodes that a terminal shows one by one."""
+
 EARLY_DAYS = 3
 """As `store.disk_budget` has it, which warns in the log; a test compares them."""
 
@@ -44,9 +47,27 @@ def listed_node(answer: Any) -> JsonObject:
     return answer
 
 
-def node_list(nodes: Iterable[JsonObject], now: float, width: int | None) -> str:
-    """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None."""
-    ordered = sorted(nodes, key=_urgency)
+def node_list(
+    nodes: Iterable[JsonObject], now: float, width: int | None, *, is_sorted: bool = False, shows_all: bool = True
+) -> str:
+    """A line for each node, the worst first; cut to `width` characters, or as long as they are if that is None.
+
+    Nodes that are sorted keep their order. Without `shows_all`, many fine nodes are counted instead.
+    """
+    ordered = list(nodes) if is_sorted else sorted(nodes, key=_urgency)
+    if not shows_all and (fine := sum(map(_is_fine, ordered))) > MOST_FINE:
+        ordered = [node for node in ordered if not _is_fine(node)]
+        note = f"{fine} nodes are HEALTHY and IN_SERVICE; --all lists them"
+        return f"{_lines(ordered, now, width)}\n{note}" if ordered else note
+    return _lines(ordered, now, width)
+
+
+def _is_fine(node: JsonObject) -> bool:
+    is_fit = node["health"] == "HEALTHY" and node["service"] == "IN_SERVICE"
+    return is_fit and not (node["lost"] or node.get("left") or node["findings"])
+
+
+def _lines(ordered: Sequence[JsonObject], now: float, width: int | None) -> str:
     columns = _columns(ordered, now)
     if width is not None:
         columns = _fitted(columns, _worst_findings(ordered), width)

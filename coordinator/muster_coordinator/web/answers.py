@@ -61,20 +61,20 @@ def page(
     show: Callable[[ItemT], ShownT],
 ) -> Page[ShownT]:
     """A page of items in memory, sorted by `key`, which is of this kind; `show` makes the answer of each item."""
-    items, cursor = _cut(items, key, kind, wanted)
+    items, cursor = _cut(items, lambda item: (key(item),), wanted, [kind])
     return Page(items=tuple(map(show, items)), next_cursor=cursor)
 
 
 def _cut(
-    items: Sequence[ItemT], key: Callable[[ItemT], KeyT], kind: type[KeyT], wanted: PageQuery
+    items: Sequence[ItemT], key: Callable[[ItemT], tuple[str | int, ...]], wanted: PageQuery, kinds: Sequence[type]
 ) -> tuple[Sequence[ItemT], str | None]:
-    """The items of the page, and the cursor of the next one."""
+    """The items of the page, and the cursor of the next one. The values of the sort key are of these kinds."""
     if wanted.cursor is not None:
-        (after,) = read_cursor(wanted.cursor, [kind])
+        after = tuple(read_cursor(wanted.cursor, kinds))
         items = items[bisect_right(items, after, key=key) :]
     more = len(items) > wanted.limit
     items = items[: wanted.limit]
-    return items, make_cursor(key(items[-1])) if more else None
+    return items, make_cursor(*key(items[-1])) if more else None
 
 
 async def in_slices(
@@ -89,13 +89,18 @@ async def in_slices(
 
 
 async def answer_in_slices(
-    names: Sequence[str], wanted: PageQuery, show: Callable[[str], BaseModel | None]
+    keys: Sequence[tuple[str | int, ...]],
+    wanted: PageQuery,
+    show: Callable[[str], BaseModel | None],
+    kinds: Sequence[type] = (str,),
 ) -> web.Response:
     """A page of named items as the answer, made in slices.
 
-    `names` are sorted. An item for which `show` returns None is left out: it has gone since the request.
+    `keys` are sorted; the last value of each is the name of the item, and the values are of these kinds. An item for
+    which `show` returns None is left out: it has gone since the request.
     """
-    chosen, cursor = _cut(names, str, str, wanted)
+    page_of_keys, cursor = _cut(keys, lambda key: key, wanted, kinds)
+    chosen = [str(key[-1]) for key in page_of_keys]
 
     def shown(some: Sequence[str]) -> Iterable[bytes]:
         return (_bytes(item) for item in map(show, some) if item is not None)

@@ -34,6 +34,7 @@ from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
 from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.views.node_order import NAME, grouped, sort_key
 from muster_coordinator.views.node_summary import node_summary
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
@@ -54,12 +55,14 @@ from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
     ExplainQuery,
     ExportQuery,
+    GroupsQuery,
     HistoryQuery,
     NewReference,
     NewRun,
     NewSweep,
     NodesQuery,
     NoQuery,
+    OrderedNodesQuery,
     PageQuery,
     ReferenceQuery,
     RunQuery,
@@ -96,14 +99,21 @@ class Api:
         return answer(view.model_copy(update={"database": database_use(self.disk)}))
 
     async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes by name, or those that `select` chooses."""
-        wanted = query(request, NodesQuery)
-        return await answer_in_slices(await self._names(wanted), wanted, self._present)
+        """The nodes, or those that `select` chooses, in the order of `sort`."""
+        wanted = query(request, OrderedNodesQuery)
+        return await self._answer_nodes(wanted, self._present)
 
     async def node_summaries(self, request: web.Request) -> web.Response:
-        """What a list shows of each node, by name, or of those that `select` chooses."""
-        wanted = query(request, NodesQuery)
-        return await answer_in_slices(await self._names(wanted), wanted, self._summary)
+        """What a list shows of each node, or of those that `select` chooses, in the order of `sort`."""
+        wanted = query(request, OrderedNodesQuery)
+        return await self._answer_nodes(wanted, self._summary)
+
+    async def node_groups(self, request: web.Request) -> web.Response:
+        """The nodes, or those that `select` chooses, counted in groups of the same value of `by`."""
+        wanted, fleet = query(request, GroupsQuery), self.pipeline.fleet
+        candidates = await in_slices(await self._names(wanted), LOOKED_AT, fleet.candidates)
+        groups = await asyncio.to_thread(grouped, candidates, wanted.by)
+        return answer(page(groups, lambda group: group.value or "", str, wanted, lambda group: group))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -267,6 +277,17 @@ class Api:
 
     async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()
+
+    async def _answer_nodes(
+        self, wanted: OrderedNodesQuery, show: Callable[[str], NodeView | NodeSummary | None]
+    ) -> web.Response:
+        names = await self._names(wanted)
+        if wanted.sort == NAME:
+            return await answer_in_slices([(name,) for name in names], wanted, show)
+        key = sort_key(wanted.sort)
+        candidates = await in_slices(names, LOOKED_AT, self.pipeline.fleet.candidates)
+        keys = await asyncio.to_thread(lambda: sorted(map(key, candidates)))
+        return await answer_in_slices(keys, wanted, show, (int, str, str))
 
     async def _names(self, wanted: NodesQuery) -> Sequence[str]:
         fleet = self.pipeline.fleet

@@ -15,6 +15,7 @@ from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.views.node_order import NAME
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.web.problems import Problem, refusing
 
@@ -28,6 +29,10 @@ CURSOR = "cursor"
 
 MOST_SELECTION = 500
 """Maximum length in characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
+
+
+MOST_KEY = 330
+"""Maximum length of `label:` with the name of a label, which Kubernetes limits to 317 characters."""
 
 
 class Request(BaseModel):
@@ -60,6 +65,22 @@ class NodesQuery(PageQuery):
         max_length=MOST_SELECTION,
         description="Nodes that fit, in the terms that sweeps take: `health=FAILED rack=r1`",
     )
+
+
+class OrderedNodesQuery(NodesQuery):
+    """The nodes to list, in this order."""
+
+    sort: str = Field(
+        NAME,
+        max_length=MOST_KEY,
+        description="`name`; `urgency` for what is wrong first; or a key of selections, such as `rack` or `label:pool`",
+    )
+
+
+class GroupsQuery(NodesQuery):
+    """The groups to list."""
+
+    by: str = Field(max_length=MOST_KEY, description="A key of selections, such as `rack` or `label:pool`")
 
 
 class ChangesQuery(Request):

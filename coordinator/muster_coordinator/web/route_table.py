@@ -18,6 +18,7 @@ from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.paging import Page
 from muster_coordinator.sweeps.forecast import Forecast
+from muster_coordinator.views.node_order import NodeGroup
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.exports import FORMS
@@ -32,12 +33,13 @@ from muster_coordinator.web.requests import (
     Decision,
     ExplainQuery,
     ExportQuery,
+    GroupsQuery,
     HistoryQuery,
     NewReference,
     NewRun,
     NewSession,
     NewSweep,
-    NodesQuery,
+    OrderedNodesQuery,
     PageQuery,
     ReferenceQuery,
     Release,
@@ -58,15 +60,28 @@ NODE, SWEEP, QUARANTINE = f"{ROOT}/nodes/{{node}}", f"{ROOT}/sweeps/{{sweep}}", 
 FLEET_ROUTES: tuple[Route[Api], ...] = (
     Route(name="get_fleet", method=GET, path=f"{ROOT}/fleet", handler=Api.fleet, answers=FleetView),
     Route(
-        name="list_nodes", method=GET, path=f"{ROOT}/nodes", handler=Api.nodes, query=NodesQuery, answers=Page[NodeView]
+        name="list_nodes",
+        method=GET,
+        path=f"{ROOT}/nodes",
+        handler=Api.nodes,
+        query=OrderedNodesQuery,
+        answers=Page[NodeView],
     ),
     Route(
         name="list_node_summaries",
         method=GET,
         path=f"{ROOT}/fleet/nodes",
         handler=Api.node_summaries,
-        query=NodesQuery,
+        query=OrderedNodesQuery,
         answers=Page[NodeSummary],
+    ),
+    Route(
+        name="list_node_groups",
+        method=GET,
+        path=f"{ROOT}/fleet/groups",
+        handler=Api.node_groups,
+        query=GroupsQuery,
+        answers=Page[NodeGroup],
     ),
     Route(name="get_node", method=GET, path=NODE, handler=Api.node, answers=NodeView),
     Route(

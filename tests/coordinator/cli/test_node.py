@@ -75,6 +75,27 @@ async def test_list_takes_a_value_with_spaces(told):
     assert refused.stderr == "muster: unknown gpu_model 'Stand in'; did you mean 'Stand-in'? (valid: Stand-in)\n"
 
 
+async def test_list_is_sorted_and_grouped(told):
+    """By any key of selections; --json is what the API answers."""
+    for key in ("name", "urgency", "gpu_model", "label:pool"):
+        listed = await told("list", "--sort", key)
+        assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == ["bad", "good"], key
+    grouped = await told("list", "--group", "gpu_model")
+    header, line = grouped.stdout.splitlines()
+    assert (header.split()[:2], line.split()[:2]) == (["GPU_MODEL", "NODES"], ["Stand-in", "2"])
+    answered = json.loads((await told("list", "--group", "name", "good", "--json")).stdout)
+    assert [(group["value"], group["nodes"]) for group in answered["items"]] == [("good", 1)]
+
+
+@cases(
+    "arguments", [("--sort", "rak"), ("--group", "rak"), ("--sort", "rack", "--group", "rack"), ("--watch", "--json")]
+)
+async def test_list_refuses_options_that_mean_nothing(told, arguments):
+    """In one line that says what to do."""
+    refused = await told("list", *arguments)
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (64, "", 1)
+
+
 @cases("term", ["helth=FAILED", "health=BROKEN", "nobody"])
 async def test_list_refuses_a_term_that_means_nothing(told, term):
     """With what would be right; a slip must not look like a healthy fleet."""

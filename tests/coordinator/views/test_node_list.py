@@ -14,6 +14,7 @@ from muster_coordinator.views.node_list import (
     _DRY_RUN_NOTE,
     EARLY_DAYS,
     HEALTH_ORDER,
+    MOST_FINE,
     SERVICE_ORDER,
     SEVERITY_ORDER,
     _urgency,
@@ -83,6 +84,27 @@ def test_what_is_wrong_comes_first():
         node("cordoned", Health.FAILED, ServiceState.CORDONED),
     ]
     assert names(node_list(fleet, NOW, 80)) == ["cordoned", "failed", "degraded", "probing", "a", "b", "left"]
+
+
+def test_many_fine_nodes_are_counted():
+    """A thousand lines would hide the three that matter; a node with a finding is not fine."""
+    fine = [node(f"n{number:03}") for number in range(MOST_FINE + 1)]
+    wrong = [
+        node("bad", Health.FAILED),
+        node("out", service=ServiceState.CORDONED),
+        node("odd", findings=(finding("a.b"),)),
+    ]
+    text = node_list([*fine, *wrong], NOW, 80, shows_all=False)
+    assert (names(text)[:3], len(text.splitlines())) == (["bad", "out", "odd"], 5)
+    assert text.splitlines()[-1] == "21 nodes are HEALTHY and IN_SERVICE; --all lists them"
+    assert node_list(fine, NOW, 80, shows_all=False) == "21 nodes are HEALTHY and IN_SERVICE; --all lists them"
+    assert len(node_list(fine[1:], NOW, 80, shows_all=False).splitlines()) == MOST_FINE + 1
+    assert len(node_list(fine, NOW, 80).splitlines()) == MOST_FINE + 2
+
+
+def test_sorted_nodes_keep_their_order():
+    """The coordinator has sorted them by what the list does not have."""
+    assert names(node_list([node("b"), node("a", Health.FAILED)], NOW, 80, is_sorted=True)) == ["b", "a"]
 
 
 def test_a_lost_node_is_not_healthy():

@@ -51,6 +51,7 @@ runs.values = {runs}
 sweeps.values = {sweeps}
 baselines.values = {baselines}
 metrics.values = ["tflops", "busbw_gbps"]
+keys.values = ["rack", "name", "urgency", "label:pool"]
 people.values = ["ann", "bob"]
 tokens.values = [{token}]
 reasons.values = ["a fan", "the fan is replaced"]
@@ -63,6 +64,8 @@ reasons.values = ["a fan", "the fan is replaced"]
 "query.node" = {{ dictionary = "nodes", probability = 0.5 }}
 "query.check" = {{ dictionary = "checks", probability = 0.5 }}
 "query.metric" = {{ dictionary = "metrics", probability = 0.5 }}
+"query.by" = {{ dictionary = "keys", probability = 0.8 }}
+"query.sort" = {{ dictionary = "keys", probability = 0.8 }}
 "body.check" = {{ dictionary = "checks", probability = 0.8 }}
 "body.nodes[*]" = {{ dictionary = "nodes", probability = 0.8 }}
 "body.by" = {{ dictionary = "people", probability = 0.8 }}

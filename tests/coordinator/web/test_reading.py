@@ -42,6 +42,36 @@ async def test_summaries_are_the_nodes_in_short(compared):
     await compared.refused(422, "GET", "/api/v1/fleet/nodes?cursor=nonsense")
 
 
+async def test_nodes_are_listed_in_an_order(compared):
+    """What is wrong first, or by any key of selections, in pages of every size; whole and in short."""
+    for path in ("nodes", "fleet/nodes"):
+        for limit in (1, 5, 100):
+            names, cursor = [], ""
+            while cursor is not None:
+                page = await compared.get(f"/api/v1/{path}?sort=urgency&limit={limit}{cursor and f'&cursor={cursor}'}")
+                names += [node["name"] for node in page["items"]]
+                cursor = page["next_cursor"]
+            assert (names[0], sorted(names)) == ("n7", sorted(f"n{number}" for number in range(12))), (path, limit)
+    by_name = await compared.get("/api/v1/nodes?limit=1")
+    await compared.refused(422, "GET", f"/api/v1/nodes?sort=rack&cursor={by_name['next_cursor']}")
+    assert "urgency" in await compared.refused(422, "GET", "/api/v1/nodes?sort=urgent")
+
+
+async def test_nodes_are_counted_in_groups(compared):
+    """By any key of selections, of all nodes or of those that fit."""
+    for query, groups in {
+        "by=health": [("DEGRADED", 1), ("HEALTHY", 11)],
+        "by=rack": [(None, 12)],
+        "by=name&select=health=DEGRADED": [("n7", 1)],
+    }.items():
+        page = await compared.get(f"/api/v1/fleet/groups?{query}")
+        assert [(group["value"], group["nodes"]) for group in page["items"]] == groups, query
+    first = await compared.get("/api/v1/fleet/groups?by=name&limit=7")
+    rest = await compared.get(f"/api/v1/fleet/groups?by=name&cursor={first['next_cursor']}")
+    assert len(first["items"] + rest["items"]) == 12
+    assert "rack" in await compared.refused(422, "GET", "/api/v1/fleet/groups?by=rak")
+
+
 async def test_a_long_list_is_compressed_for_clients_that_accept_it(api):
     """In several slices, with the same content."""
     names = [f"n{number:03}" for number in range(2 * SLICE + 1)]

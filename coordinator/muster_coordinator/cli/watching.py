@@ -1,0 +1,49 @@
+"""Shows a text again and again, until Ctrl-C."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+
+from muster.errors import Unavailable
+from muster.terminal import say
+
+WATCH_S = 2.0
+"""Interval between two queries."""
+
+_BUSY_SHARE = 0.2
+"""Maximum share of the time for queries: for a large fleet, both sides need time for the answer."""
+
+_CLEAR = "\x1b[H\x1b[2J"
+
+
+def watch(make: Callable[[], str]) -> None:
+    """Shows what `make` returns in place of what it returned before; in a pipe, one after the other.
+
+    While the coordinator does not answer, the last text stays, with the reason above it.
+    """
+    text = ""
+    try:
+        while True:
+            asked_at = time.monotonic()
+            problem = ""
+            try:
+                text = make()
+            except Unavailable as error:
+                problem = f"{error}\n"
+            _show(f"{problem}{text}")
+            took_s = time.monotonic() - asked_at
+            time.sleep(max(WATCH_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+    except KeyboardInterrupt:
+        return
+
+
+def _show(text: str) -> None:
+    if sys.stdout.isatty():
+        lines, height = text.splitlines(), shutil.get_terminal_size().lines
+        if len(lines) >= height:
+            lines[height - 2 :] = [f"… {len(lines) - height + 2} more lines"]
+        sys.stdout.write(_CLEAR)
+        say("\n".join(lines))
+    else:
+        say(f"{text}\n")

@@ -1,0 +1,46 @@
+"""A list that is shown again and again."""
+
+import os
+
+from muster.errors import Unavailable
+from muster_coordinator.cli import watching
+
+
+def watched(monkeypatch, *answers):
+    """Watches until the answers are used up, which ends it as Ctrl-C does; returns the pauses."""
+    pauses, left = [], list(answers)
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        if not left:
+            raise KeyboardInterrupt
+
+    def make():
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("muster_coordinator.cli.watching.time.sleep", sleep)
+    watching.watch(make)
+    return pauses
+
+
+def test_in_a_pipe_one_text_follows_the_other(monkeypatch, capsys):
+    """Without codes for a terminal; Ctrl-C is the way to end it, and no error."""
+    assert watched(monkeypatch, "one", "two") == [watching.WATCH_S] * 2
+    assert capsys.readouterr().out == "one\n\ntwo\n\n"
+
+
+def test_while_the_coordinator_is_away_the_last_text_stays(monkeypatch, capsys):
+    """With the reason; it goes on when the coordinator is back."""
+    watched(monkeypatch, "one", Unavailable("no coordinator answers"), "two")
+    assert capsys.readouterr().out == "one\n\nno coordinator answers\none\n\ntwo\n\n"
+
+
+def test_a_terminal_shows_what_fits(monkeypatch, capsys):
+    """In place of the text before: the first lines, which are the worst, and how many more there are."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 4)))
+    watched(monkeypatch, "\n".join("abcdefg"), "a\nb\nc")
+    assert capsys.readouterr().out == "\x1b[H\x1b[2Ja\nb\n… 5 more lines\n\x1b[H\x1b[2Ja\nb\nc\n"
