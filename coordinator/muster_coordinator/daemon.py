@@ -56,10 +56,12 @@ from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.handlers import Api
+from muster_coordinator.web.node_lists import NodeListApi
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
-from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, VIEWER_ROUTES, openapi_text
+from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.viewer_routes import NODE_LIST_ROUTES, VIEWER_ROUTES
 from muster_coordinator.web.viewers import ViewerApi
 
 TICK_S = 0.25
@@ -221,9 +223,10 @@ class Shell:
             document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
-        viewer = ViewerApi(changes=self.changes)
+        lists, viewer = NodeListApi(pipeline=self.pipeline, store=store), ViewerApi(changes=self.changes)
         return [
             *(route.bound(api) for route in FLEET_ROUTES),
+            *(route.bound(lists) for route in NODE_LIST_ROUTES),
             *(route.bound(viewer) for route in VIEWER_ROUTES),
             *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
         ]

@@ -17,3 +17,10 @@ class HistoryPoint(Data):
     values: dict[str, float]
     least: dict[str, float] | None = None
     most: dict[str, float] | None = None
+
+
+class MetricHistory(Data):
+    """What one of several nodes measured, the latest first; no points if it has not measured the metric."""
+
+    node: Name
+    points: tuple[HistoryPoint, ...]

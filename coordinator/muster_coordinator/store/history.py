@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Table, func, select
@@ -73,6 +73,20 @@ async def require_measured(database: Database, wanted: HistoryFilter, checks: Co
         runs = [run for run in runs if run.check == wanted.check]
     what = "metric" if wanted.check is None else f"metric of {wanted.check}:"
     raise Refused(unknown(what, wanted.metric, {metric for run in runs for metric in run.metrics}))
+
+
+async def require_measured_by_any(database: Database, wanted: Sequence[HistoryFilter]) -> None:
+    """Raises Refused as `require_measured` does for the last of several nodes, if none of them has the metric."""
+    refused: Refused | None = None
+    for each in wanted:
+        try:
+            await require_measured(database, each, ())
+        except Refused as error:
+            refused = error
+        else:
+            return
+    if refused is not None:
+        raise refused
 
 
 def _runs_that_measured(wanted: HistoryFilter) -> list[ColumnElement[bool]]:

@@ -61,11 +61,11 @@ def page(
     show: Callable[[ItemT], ShownT],
 ) -> Page[ShownT]:
     """A page of items in memory, sorted by `key`, which is of this kind; `show` makes the answer of each item."""
-    items, cursor = _cut(items, lambda item: (key(item),), wanted, [kind])
+    items, cursor = cut(items, lambda item: (key(item),), wanted, [kind])
     return Page(items=tuple(map(show, items)), next_cursor=cursor)
 
 
-def _cut(
+def cut(
     items: Sequence[ItemT], key: Callable[[ItemT], tuple[str | int, ...]], wanted: PageQuery, kinds: Sequence[type]
 ) -> tuple[Sequence[ItemT], str | None]:
     """The items of the page, and the cursor of the next one. The values of the sort key are of these kinds."""
@@ -99,7 +99,7 @@ async def answer_in_slices(
     `keys` are sorted; the last value of each is the name of the item, and the values are of these kinds. An item for
     which `show` returns None is left out: it has gone since the request.
     """
-    page_of_keys, cursor = _cut(keys, lambda key: key, wanted, kinds)
+    page_of_keys, cursor = cut(keys, lambda key: key, wanted, kinds)
     chosen = [str(key[-1]) for key in page_of_keys]
 
     def shown(some: Sequence[str]) -> Iterable[bytes]:

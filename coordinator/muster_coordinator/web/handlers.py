@@ -1,7 +1,7 @@
 """The methods that answer the routes. A request that changes something is answered when the change has been stored."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -22,7 +22,7 @@ from muster_coordinator.model.events import (
     SweepAbortRequested,
     SweepRequested,
 )
-from muster_coordinator.model.nodes import NodeSummary, NodeView
+from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
@@ -33,20 +33,14 @@ from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured
 from muster_coordinator.store.store import Store
-from muster_coordinator.topology.selection import parse_selection
-from muster_coordinator.views.node_order import NAME, grouped, sort_key
-from muster_coordinator.views.node_summary import node_summary
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import (
-    LOOKED_AT,
     RequestedRun,
     Working,
     answer,
-    answer_in_slices,
     answer_large,
     database_use,
-    in_slices,
     page,
 )
 from muster_coordinator.web.guard import CALLER
@@ -55,14 +49,11 @@ from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
     ExplainQuery,
     ExportQuery,
-    GroupsQuery,
     HistoryQuery,
     NewReference,
     NewRun,
     NewSweep,
-    NodesQuery,
     NoQuery,
-    OrderedNodesQuery,
     PageQuery,
     ReferenceQuery,
     RunQuery,
@@ -97,23 +88,6 @@ class Api:
         query(request, NoQuery)
         view = self.pipeline.fleet.view(self.pipeline.clock())
         return answer(view.model_copy(update={"database": database_use(self.disk)}))
-
-    async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes, or those that `select` chooses, in the order of `sort`."""
-        wanted = query(request, OrderedNodesQuery)
-        return await self._answer_nodes(wanted, self._present)
-
-    async def node_summaries(self, request: web.Request) -> web.Response:
-        """What a list shows of each node, or of those that `select` chooses, in the order of `sort`."""
-        wanted = query(request, OrderedNodesQuery)
-        return await self._answer_nodes(wanted, self._summary)
-
-    async def node_groups(self, request: web.Request) -> web.Response:
-        """The nodes, or those that `select` chooses, counted in groups of the same value of `by`."""
-        wanted, fleet = query(request, GroupsQuery), self.pipeline.fleet
-        candidates = await in_slices(await self._names(wanted), LOOKED_AT, fleet.candidates)
-        groups = await asyncio.to_thread(grouped, candidates, wanted.by)
-        return answer(page(groups, lambda group: group.value or "", str, wanted, lambda group: group))
 
     async def node(self, request: web.Request) -> web.Response:
         """One node."""
@@ -278,26 +252,6 @@ class Api:
     async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()
 
-    async def _answer_nodes(
-        self, wanted: OrderedNodesQuery, show: Callable[[str], NodeView | NodeSummary | None]
-    ) -> web.Response:
-        names = await self._names(wanted)
-        if wanted.sort == NAME:
-            return await answer_in_slices([(name,) for name in names], wanted, show)
-        key = sort_key(wanted.sort)
-        candidates = await in_slices(names, LOOKED_AT, self.pipeline.fleet.candidates)
-        keys = await asyncio.to_thread(lambda: sorted(map(key, candidates)))
-        return await answer_in_slices(keys, wanted, show, (int, str, str))
-
-    async def _names(self, wanted: NodesQuery) -> Sequence[str]:
-        fleet = self.pipeline.fleet
-        if wanted.select is None:
-            return fleet.names
-        selection = parse_selection(wanted.select)
-        candidates = await in_slices(fleet.names, LOOKED_AT, fleet.candidates)
-        chosen = await asyncio.to_thread(selection.fitting, candidates, fleet.declared)
-        return chosen.nodes
-
     def _node(self, request: web.Request) -> NodeView:
         view = self._present(request.match_info["node"])
         if view is None:
@@ -306,10 +260,6 @@ class Api:
 
     def _present(self, name: str) -> NodeView | None:
         return self.pipeline.fleet.node(name, self.pipeline.clock())
-
-    def _summary(self, name: str) -> NodeSummary | None:
-        view = self._present(name)
-        return None if view is None else node_summary(view)
 
     def _unknown(self, node: str) -> Problem:
         return Problem(HTTPStatus.NOT_FOUND, unknown("node", node, self.pipeline.fleet.names))

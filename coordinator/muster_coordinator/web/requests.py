@@ -31,6 +31,8 @@ MOST_SELECTION = 500
 """Maximum length in characters. A request line holds 8192 bytes, and a character takes up to twelve of them."""
 
 
+SELECT = "Nodes that fit, in the terms that sweeps take: `health=FAILED rack=r1`"
+
 MOST_KEY = 330
 """Maximum length of `label:` with the name of a label, which Kubernetes limits to 317 characters."""
 
@@ -60,11 +62,7 @@ class PageQuery(Request):
 class NodesQuery(PageQuery):
     """The nodes to list."""
 
-    select: str | None = Field(
-        None,
-        max_length=MOST_SELECTION,
-        description="Nodes that fit, in the terms that sweeps take: `health=FAILED rack=r1`",
-    )
+    select: str | None = Field(None, max_length=MOST_SELECTION, description=SELECT)
 
 
 class OrderedNodesQuery(NodesQuery):
@@ -121,6 +119,14 @@ class HistoryQuery(PageQuery):
         return HistoryFilter(
             node=node, metric=self.metric, check=self.check, device=self.device, since=self.since, until=self.until
         )
+
+
+class HistoriesQuery(HistoryQuery):
+    """The histories to return."""
+
+    limit: int = Field(20, ge=1, le=100, description="Maximum number of nodes of the page")
+    select: str | None = Field(None, max_length=MOST_SELECTION, description=SELECT)
+    points: int = Field(50, ge=1, le=200, description="Maximum number of points of each node, the latest ones")
 
 
 class NewRun(Request):

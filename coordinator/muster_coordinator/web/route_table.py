@@ -10,44 +10,36 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from muster.model import Run
 from muster.references import Reference
 from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.fleet_columns import FleetSnapshot
 from muster_coordinator.model.history import HistoryPoint
-from muster_coordinator.model.nodes import FleetView, NodeSummary, NodeView, StoryEntry
+from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_events import Decided
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.paging import Page
 from muster_coordinator.sweeps.forecast import Forecast
-from muster_coordinator.views.node_order import NodeGroup
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.web.answers import RequestedRun, Working
-from muster_coordinator.web.guard import LOGIN
 from muster_coordinator.web.handlers import ROOT, Api
-from muster_coordinator.web.login import SessionApi, SessionView
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
-    ChangesQuery,
     Decision,
     ExplainQuery,
     ExportQuery,
-    GroupsQuery,
     HistoryQuery,
     NewReference,
     NewRun,
-    NewSession,
     NewSweep,
-    OrderedNodesQuery,
     PageQuery,
     ReferenceQuery,
     Release,
     RunQuery,
     TransitionQuery,
 )
-from muster_coordinator.web.route import EVENTS, IF_NONE_MATCH, JSON, Route
-from muster_coordinator.web.viewers import ViewerApi
+from muster_coordinator.web.route import EVENTS, JSON, Route
+from muster_coordinator.web.viewer_routes import NODE_LIST_ROUTES, SESSION_ROUTES, VIEWER_ROUTES
 
 GET, POST, PUT, DELETE = hdrs.METH_GET, hdrs.METH_POST, hdrs.METH_PUT, hdrs.METH_DELETE
 ACCEPTED, CREATED = HTTPStatus.ACCEPTED, HTTPStatus.CREATED
@@ -59,30 +51,6 @@ NODE, SWEEP, QUARANTINE = f"{ROOT}/nodes/{{node}}", f"{ROOT}/sweeps/{{sweep}}", 
 
 FLEET_ROUTES: tuple[Route[Api], ...] = (
     Route(name="get_fleet", method=GET, path=f"{ROOT}/fleet", handler=Api.fleet, answers=FleetView),
-    Route(
-        name="list_nodes",
-        method=GET,
-        path=f"{ROOT}/nodes",
-        handler=Api.nodes,
-        query=OrderedNodesQuery,
-        answers=Page[NodeView],
-    ),
-    Route(
-        name="list_node_summaries",
-        method=GET,
-        path=f"{ROOT}/fleet/nodes",
-        handler=Api.node_summaries,
-        query=OrderedNodesQuery,
-        answers=Page[NodeSummary],
-    ),
-    Route(
-        name="list_node_groups",
-        method=GET,
-        path=f"{ROOT}/fleet/groups",
-        handler=Api.node_groups,
-        query=GroupsQuery,
-        answers=Page[NodeGroup],
-    ),
     Route(name="get_node", method=GET, path=NODE, handler=Api.node, answers=NodeView),
     Route(
         name="get_node_story",
@@ -229,27 +197,6 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
     ),
 )
 
-VIEWER_ROUTES: tuple[Route[ViewerApi], ...] = (
-    Route(
-        name="get_snapshot",
-        method=GET,
-        path=f"{ROOT}/snapshot",
-        handler=ViewerApi.snapshot,
-        reads={IF_NONE_MATCH: "The ETag of the snapshot that the client has"},
-        answers=FleetSnapshot,
-        sends={"ETag": "The epoch and version of the snapshot"},
-    ),
-    Route(
-        name="listen_to_changes",
-        method=GET,
-        path=f"{ROOT}/changes",
-        handler=ViewerApi.follow,
-        query=ChangesQuery,
-        reads={"Last-Event-ID": "The id of the last event that arrived; what changed since is sent first"},
-        answers={EVENTS: None},
-    ),
-)
-
 QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     Route(
         name="list_cases",
@@ -304,23 +251,7 @@ QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     ),
 )
 
-SESSION_ROUTES: tuple[Route[SessionApi], ...] = (
-    Route(
-        name="log_in",
-        method=POST,
-        path=LOGIN,
-        handler=SessionApi.log_in,
-        body=NewSession,
-        status=CREATED,
-        answers=SessionView,
-        sends={"Set-Cookie": "The session, for a browser"},
-        errors=(HTTPStatus.UNAUTHORIZED,),
-    ),
-    Route(name="get_session", method=GET, path=LOGIN, handler=SessionApi.session, answers=SessionView),
-    Route(name="log_out", method=DELETE, path=LOGIN, handler=SessionApi.log_out, answers=Working),
-)
-
-ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES, *SESSION_ROUTES)
+ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *NODE_LIST_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES, *SESSION_ROUTES)
 
 
 @cache

@@ -13,7 +13,7 @@ from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.login import SessionApi
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.requests import only_text
-from muster_coordinator.web.route_table import SESSION_ROUTES
+from muster_coordinator.web.viewer_routes import SESSION_ROUTES
 
 MOST_BODY_BYTES = 1 << 20
 

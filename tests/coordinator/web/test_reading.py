@@ -176,6 +176,23 @@ async def test_a_node_has_a_history(compared):
     await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
 
 
+async def test_many_nodes_have_a_history_of_one_metric(compared):
+    """In pages of nodes, the latest points of each; all of them or those that fit."""
+    path = "/api/v1/history?metric=tflops"
+    nodes: dict[str, list[str]] = {}
+    cursor = ""
+    while cursor is not None:
+        page = await compared.get(f"{path}&limit=5&points=2{cursor and f'&cursor={cursor}'}")
+        nodes |= {each["node"]: [point["run"] for point in each["points"]] for each in page["items"]}
+        cursor = page["next_cursor"]
+    assert nodes == {f"n{number}": [f"n{number}-3", f"n{number}-2"] for number in range(12)}
+    (slow,) = (await compared.get(f"{path}&select=health=DEGRADED&device=1"))["items"]
+    assert slow["points"] == (await compared.get("/api/v1/nodes/n7/history?metric=tflops&device=1"))["items"]
+    assert (await compared.get(f"{path}&since=2100-01-01T00:00:00Z"))["items"][0]["points"] == []
+    assert "tflops" in await compared.refused(422, "GET", "/api/v1/history?metric=tflop")
+    await compared.refused(422, "GET", f"{path}&check=gem")
+
+
 async def test_an_unknown_metric_is_refused(compared):
     """With what the node measures; a known one without values in the period is an empty list."""
     detail = await compared.refused(422, "GET", "/api/v1/nodes/n7/history?metric=tflop&since=2100-01-01T00:00:00Z")
