@@ -89,7 +89,10 @@ class FleetNumbers(Data):
 
 
 class FleetSnapshot(Data):
-    """The whole fleet at version `version` of the coordinator with this `epoch`, by its clock at the time `at`."""
+    """The whole fleet at version `version` of the coordinator with this `epoch`.
+
+    It has had this version since `at`, by the coordinator's clock.
+    """
 
     epoch: int
     version: int

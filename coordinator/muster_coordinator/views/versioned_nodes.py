@@ -21,7 +21,7 @@ PERIOD_S = 0.25
 """Minimum time between two versions."""
 
 MOST_ROWS = 2_000
-"""Maximum number of nodes, changed and gone, between two versions for which a viewer needs no snapshot: 0.15 MB."""
+"""Maximum number of nodes, changed and gone, between two versions for which a viewer needs no snapshot: 0.17 MB."""
 
 
 class ChangedRows(NamedTuple):

@@ -97,7 +97,7 @@ async def test_a_check_can_be_run_now(fleet):
         (405, "POST /api/v1/nodes", {}, "use GET, HEAD"),
         (405, "PUT /api/v1/sweeps", {}, "use GET, HEAD, POST"),
         (400, "GET /api/v1/runs?nod=n1", None, "unknown query parameter 'nod'; did you mean 'node'? (valid: check,"),
-        (400, "GET /api/v1/nodes?node=n1", None, "unknown query parameter 'node' (valid: cursor, limit, select)"),
+        (400, "GET /api/v1/nodes?node=n1", None, "unknown query parameter 'node' (valid: cursor, limit, select, sort)"),
         (400, "GET /api/v1/nodes/n1?x=1", None, "unknown query parameter 'x' (valid: none)"),
         (400, "GET /api/v1/runs?limit=0", None, "query parameter 'limit'"),
         (400, "GET /api/v1/runs?limit=1001", None, "query parameter 'limit'"),
