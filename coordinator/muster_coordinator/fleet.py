@@ -16,7 +16,7 @@ from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.decided_states import DecidedStates
 from muster_coordinator.evidence.fleet_view import fleet_view
 from muster_coordinator.evidence.inventory_intake import InventoryIntake
-from muster_coordinator.evidence.node_counts import Tally
+from muster_coordinator.evidence.node_tally import Tally
 from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quotas import Quotas
 from muster_coordinator.evidence.registry import NodeRegistry
@@ -198,8 +198,12 @@ class Fleet:
     @property
     def failing(self) -> dict[str, int]:
         """By actor, the number of nodes whose last transition it has failed to carry out."""
-        failed = self._quarantine.failed.items()
-        return {actor: len(nodes & self._registry.nodes.keys()) for actor, nodes in failed}
+        return {actor: len(nodes & self._registry.nodes.keys()) for actor, nodes in self._quarantine.failed.items()}
+
+    @property
+    def pending(self) -> int:
+        """The number of nodes whose last transition the actors have not all carried out yet."""
+        return len(self._quarantine.pending & self._registry.nodes.keys())
 
     def latest_transition(self, node: str) -> TransitionRecord | None:
         """The last transition of a node, with its outcome at each actor; None if there was none."""
@@ -288,10 +292,9 @@ class Fleet:
                 return self._registry.note_misconduct(node, kind, detail, self._orders.new_id(), now)
             case LoadSeen():
                 return self._take_load(event, now)
-            case events.LinkLost() | events.LinkCaughtUp() | events.LinkRestored():
+            case events.LinkLost() | events.LinkCaughtUp() | events.LinkRestored() as link:
                 self._liveness.take_link(event, now)
-                may_miss_runs = isinstance(event, events.LinkRestored)
-                return self._decide(quarantine.EvidenceOutdated(), now) if may_miss_runs else []
+                return self._decide(quarantine.EvidenceOutdated(), now) if isinstance(link, events.LinkRestored) else []
 
     def _take_load(self, event: LoadSeen, now: float) -> list[FleetCommand]:
         """Takes how much the coordinator can take of what the agents send."""
@@ -318,8 +321,7 @@ class Fleet:
     def _erase(self, event: events.RetentionEnded, now: float) -> list[FleetCommand]:
         """Deletes the nodes that are past retention."""
         commands: list[FleetCommand] = []
-        records = self._quarantine.records.values()
-        gone = past_retention(records, event.before, event.left_before) - self._sweeps.nodes()
+        gone = past_retention(self._quarantine.records.values(), event.before, event.left_before) - self._sweeps.nodes()
         for node in sorted(gone):
             commands += self._decide(quarantine.NodeErased(node=node), now)
             self._sweeps.forget(node)

@@ -1,6 +1,7 @@
 """The page of all figures for Prometheus."""
 
 from generator.markdown import NOTE, page, table
+from prometheus_client import Metric
 
 from muster import plugins
 from muster.config import Config, Settings
@@ -46,6 +47,11 @@ def metrics() -> str:
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
     for title, families in (("Coordinator", figures.collect()), ("Agent", AgentMetrics().registry.collect())):
-        rows = ((f"`{family.name}`", family.type, family.documentation) for family in families)
+        rows = ((f"`{_scraped_name(family)}`", family.type, family.documentation) for family in families)
         lines += [f"## {title}", table(rows, ("Metric", "Type", "Meaning"))]
     return page(lines)
+
+
+def _scraped_name(family: Metric) -> str:
+    """The name of a metric in queries: that of a counter ends in _total."""
+    return f"{family.name}_total" if family.type == "counter" else family.name

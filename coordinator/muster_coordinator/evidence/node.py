@@ -32,7 +32,7 @@ class Node:
     """One node. `last_seen` is when it was heard last; `health` is that of its evidence.
 
     In a `dry_run` the service state is only what it would be. A node that has `left` the fleet keeps its state.
-    Measurements from before `forgotten_at` do not count.
+    Measurements from before `forgotten_at` do not count. `tested_at` is when a sweep has cleared or convicted it last.
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
     before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
@@ -63,6 +63,7 @@ class Node:
     learned_leaf: str | None = None
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
+    tested_at: float = 0.0
     is_heard: bool = True
     process: str = ""
     inventory_digest: str = ""
@@ -70,14 +71,14 @@ class Node:
     _inventory_bytes: int | None = None
 
     @classmethod
-    def from_record(cls, record: NodeRecord) -> "Node":
+    def from_record(cls, record: NodeRecord, tested_at: float = 0.0) -> "Node":
         node = cls(record.name, record.first_seen, record.last_seen, record.online, record.service)
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
         node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
         node.announced = AnnouncedChecks.of(record.checks)
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
-        node.is_heard = False
+        node.is_heard, node.tested_at = False, tested_at
         return node
 
     @property

@@ -61,7 +61,7 @@ class NodeRegistry:
             if record.gone:
                 self._gone[record.name] = record.forgotten_at
             else:
-                node = self.nodes[record.name] = Node.from_record(record)
+                node = self.nodes[record.name] = Node.from_record(record, saved.tested.get(record.name, 0.0))
                 node.backlog_before = now
                 self.counts.count(node)
         self._announced.restore(node.checks.values() for node in self.nodes.values())
@@ -267,6 +267,8 @@ class NodeRegistry:
     def take_findings(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         """Adds the findings of a sweep that has ended as evidence about its nodes."""
         commands: list[FleetCommand] = []
+        for name in record.tested_nodes:
+            self.counts.note_tested(self.nodes[name], now)
         for failed in record.failed_nodes:
             commands += self._convict(failed, record, now)
         for name in record.cleared_nodes:

@@ -23,7 +23,7 @@ class StoredFleet:
     `sweeps` are those that have not ended; `references` are all, by number. `baselines` and `fingerprints` are all
     comparisons, and `levels` and `results` the devices of each by its id, which are read only when they are iterated
     over. `quarantine` are its records, and `transitions` the latest of each node. `bases` are the whole runs that new
-    runs may be like, of each check the latest last.
+    runs may be like, of each check the latest last. `tested` is when a sweep cleared or convicted each node last.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
@@ -39,4 +39,5 @@ class StoredFleet:
     quarantine: tuple[QuarantineRecord, ...] = ()
     transitions: tuple[TransitionRecord, ...] = ()
     bases: tuple[RunBase, ...] = ()
+    tested: Mapping[str, float] = field(default_factory=dict)
     fleet_state: FleetState = FleetState()  # noqa: RUF009 (it is frozen)

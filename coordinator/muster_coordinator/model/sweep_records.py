@@ -198,3 +198,8 @@ class SweepRecord(Data):
     ended_at: Instant | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def tested_nodes(self) -> tuple[str, ...]:
+        """The nodes that it has cleared or convicted."""
+        return *self.cleared_nodes, *(failed.node for failed in self.failed_nodes)

@@ -103,6 +103,11 @@ class Reconciler:
         """By actor, the nodes whose latest transition it has failed to carry out."""
         return self._transitions.failed
 
+    @property
+    def pending(self) -> Set[str]:
+        """The nodes whose latest transition the actors have not all carried out yet."""
+        return self._transitions.pending
+
     def latest_transition(self, node: str) -> TransitionRecord | None:
         """A node's last transition with its outcomes; None when there is none, or it no longer counts."""
         return self._transitions.latest(node)

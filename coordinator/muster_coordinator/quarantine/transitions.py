@@ -20,13 +20,15 @@ class Transitions:
     """The latest transition of each node, and earlier ones that actors still answer.
 
     Outcomes of earlier ones are stored for the history. Only the latest transition is retried. `failed` has the nodes
-    whose latest transition an actor has failed to carry out, by actor.
+    whose latest transition an actor has failed to carry out, by actor. `pending` has these nodes, and those for whose
+    latest transition not every actor was called yet.
     """
 
     def __init__(self) -> None:
         self._latest: dict[str, TransitionRecord] = {}
         self._superseded: dict[str, TransitionRecord] = {}
         self.failed: defaultdict[str, set[str]] = defaultdict(set)
+        self.pending: set[str] = set()
 
     def restore(self, transitions: Iterable[TransitionRecord], records: Iterable[QuarantineRecord]) -> None:
         """Takes over the transitions that the records name."""
@@ -128,11 +130,14 @@ class Transitions:
         self._latest[node] = record
         for actor in record.failed:
             self.failed[actor].add(node)
+        if record.failed or not record.told:
+            self.pending.add(node)
         return record
 
     def _drop(self, node: str) -> TransitionRecord | None:
         """Removes the latest transition of a node, if there is one."""
         record = self._latest.pop(node, None)
+        self.pending.discard(node)
         for actor in () if record is None else record.failed:
             self.failed[actor].remove(node)
             if not self.failed[actor]:

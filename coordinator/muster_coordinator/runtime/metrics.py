@@ -1,5 +1,6 @@
 """The coordinator's metrics for Prometheus, read from the live parts at each scrape."""
 
+import platform
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,9 +11,11 @@ from prometheus_client.registry import Collector
 
 from muster.alarm import AlarmKind
 from muster.model import ServiceState
-from muster_coordinator.normal.baselines import COMPARED
+from muster.version import __version__
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.metric_families import counter, gauge, info
+from muster_coordinator.runtime.node_metrics import node_metrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
@@ -64,73 +67,64 @@ class CoordinatorMetrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
+        what = "1, with the version of the coordinator and of its Python"
+        yield info("muster_build_info", what, version=__version__, python=platform.python_version())
         yield from self._of_the_fleet()
         yield from self._of_the_quarantine()
-        yield _gauge(
+        yield gauge(
             "muster_broker_connected", "1 while the coordinator is connected to the broker", self._link.connected
         )
-        yield _gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
+        yield gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
+        what = "How long the oldest command, such as a report, has waited to be stored"
+        yield gauge("muster_backlog_age_seconds", what, self._pipeline.backlog_age_s)
         load = self._pipeline.fleet.load
-        yield _gauge("muster_overloaded", "1 while agents send more than the coordinator can take", load.is_overloaded)
-        yield _gauge("muster_lag_seconds", "How long messages of agents wait for the coordinator", load.lag_s)
+        yield gauge("muster_overloaded", "1 while agents send more than the coordinator can take", load.is_overloaded)
+        yield gauge("muster_lag_seconds", "How long messages of agents wait for the coordinator", load.lag_s)
         what = "Reports for which there was no time; their agents send them again later"
-        yield _counter("muster_reports_deferred", what, self._link.meter.deferred)
-        yield _gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
-        yield _counter("muster_messages", "Messages from nodes", self._link.received)
-        yield _counter(
+        yield counter("muster_reports_deferred", what, self._link.meter.deferred)
+        yield gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
+        yield counter("muster_messages", "Messages from nodes", self._link.received)
+        yield counter(
             "muster_notices_dropped",
             "Results dropped because plugins were too slow to take them",
             self._notifier.dropped,
         )
         retention = self._retention.counts
-        yield _counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
-        yield _counter("muster_runs_thinned", "Deprecated: use muster_runs_summarised. Removed in 0.3", retention.runs)
-        yield _counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
+        yield counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
+        yield counter("muster_runs_thinned", "Deprecated: use muster_runs_summarised. Removed in 0.3", retention.runs)
+        yield counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
         use = self._retention.budget.use
-        yield _gauge("muster_store_bytes", "Bytes that the database uses, measured every hour", use.used_bytes)
-        yield _gauge("muster_store_max_bytes", "Bytes that the database may use (store.max_gb)", use.most_bytes)
+        yield gauge("muster_store_bytes", "Bytes that the database uses, measured every hour", use.used_bytes)
+        yield gauge("muster_store_max_bytes", "Bytes that the database may use (store.max_gb)", use.most_bytes)
         what = "Days until the database has reached its limit at the growth of the last day"
-        yield _gauge("muster_store_days_left", what, use.days_left)
-        yield _counter("muster_runs_packed", "Quiet runs packed into blocks", self._retention.compactor.packed)
-        yield _counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
+        yield gauge("muster_store_days_left", what, use.days_left)
+        yield counter("muster_runs_packed", "Quiet runs packed into blocks", self._retention.compactor.packed)
+        yield counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
         for kind, count in self._link.refused.items():
             refused.add_metric([kind], count)
         yield refused
-        yield _gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))
-        yield _counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
+        yield gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))
+        yield counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
 
     def _of_the_fleet(self) -> Iterator[Metric]:
-        fleet = self._pipeline.fleet
-        counted = fleet.tally(self._pipeline.clock())
-        what = "Nodes by health (UNKNOWN at best if lost) and service state"
-        nodes = GaugeMetricFamily("muster_nodes", what, labels=["health", "service"])
-        for (health, service), count in counted.both.items():
-            nodes.add_metric([health, service], count)
-        yield nodes
-        yield _gauge(
-            "muster_nodes_lost", "Nodes whose heartbeat has stopped, without those that have left", len(counted.lost)
-        )
-        held = GaugeMetricFamily(
-            "muster_compared", "Findings of comparisons that stand against nodes, by code", labels=["code"]
-        )
-        for code in COMPARED:
-            held.add_metric([code], counted.compared[code])
-        yield held
-        yield _gauge("muster_baselines", "Baselines and fingerprints", fleet.comparisons)
-        yield _gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.findings))
-        yield _gauge("muster_sweeps_running", "Sweeps that are running", fleet.running)
-        yield _gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
+        fleet, now = self._pipeline.fleet, self._pipeline.clock()
+        yield from node_metrics(fleet.tally(now), now)
+        yield gauge("muster_baselines", "Baselines and fingerprints", fleet.comparisons)
+        yield gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.findings))
+        yield gauge("muster_sweeps_running", "Sweeps that are running", fleet.running)
+        yield gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():
-            yield _counter(f"muster_{name}", _COUNTED[name], count)
+            yield counter(f"muster_{name}", _COUNTED[name], count)
 
     def _of_the_quarantine(self) -> Iterator[Metric]:
         fleet = self._pipeline.fleet
         view = fleet.quarantine_view()
-        yield _gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
-        yield _gauge("muster_quarantine_away", "Nodes that are away for any reason", view.away)
-        yield _gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
-        yield _gauge(
+        yield info("muster_quarantine_info", "1, with the mode of the quarantine", mode=view.mode)
+        yield gauge("muster_quarantine_limit", "Nodes that may be away at once", view.limit)
+        yield gauge("muster_quarantine_away", "Nodes that are away for any reason", view.away)
+        yield gauge("muster_quarantine_held", "Nodes that should be drained and wait for the budget", len(view.held))
+        yield gauge(
             "muster_quarantine_frozen",
             "Mass events: causes that many nodes share, for which draining is frozen",
             len(view.frozen),
@@ -141,7 +135,7 @@ class CoordinatorMetrics(Collector):
             alarms.add_metric([kind], standing[kind])
         yield alarms
         unheard = self._poller.unheard(fleet.is_present)
-        yield _gauge(
+        yield gauge(
             "muster_nodes_unheard", "Nodes that a scheduler keeps out and from which no agent reports", len(unheard)
         )
         changes = CounterMetricFamily(
@@ -154,6 +148,8 @@ class CoordinatorMetrics(Collector):
         for actor in self._poller.actors:
             works.add_metric([actor.name], actor.problem is None)
         yield works
+        what = "Nodes whose last transition the actors have not all carried out yet"
+        yield gauge("muster_actions_pending", what, fleet.pending)
         yield self._failing()
 
     def _failing(self) -> Metric:
@@ -165,11 +161,3 @@ class CoordinatorMetrics(Collector):
         for actor in {*failed, *(actor.name for actor in self._poller.actors)}:
             failing.add_metric([actor], failed.get(actor, 0))
         return failing
-
-
-def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, text, value=value)
-
-
-def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
-    return CounterMetricFamily(name, text, value=value)

@@ -93,6 +93,8 @@ class Pipeline:
         self._store = store
         self._waiting: list[FleetCommand] = []
         self._waiting_bytes = 0
+        self._waiting_since: float | None = None  # by the clock of the event loop, as the two below
+        self._stored_since: float | None = None  # the same for the batch that is in work
         self.failed = 0
         self._log_limit = LogLimit()
         self._arrived = asyncio.Event()
@@ -100,7 +102,7 @@ class Pipeline:
         self._flushed = asyncio.Event()
         self._calm = asyncio.Event()
         self._calm.set()
-        self._batch_begun: float | None = None  # by the clock of the event loop
+        self._batch_begun: float | None = None
         self._most_waiting = BACKLOG
 
     @property
@@ -118,6 +120,12 @@ class Pipeline:
         """Commands that wait to be stored."""
         return len(self._waiting)
 
+    @property
+    def backlog_age_s(self) -> float:
+        """How long the oldest command has waited to be stored, in seconds."""
+        since = self._waiting_since if self._stored_since is None else self._stored_since
+        return 0.0 if since is None else asyncio.get_running_loop().time() - since
+
     def feed(self, event: FleetEvent) -> asyncio.Event:
         """Passes an event to the fleet; may raise Refused.
 
@@ -128,6 +136,8 @@ class Pipeline:
     def submit(self, commands: Iterable[FleetCommand]) -> asyncio.Event:
         """Queues commands that the fleet has already returned."""
         commands = tuple(commands)
+        if commands and not self._waiting:
+            self._waiting_since = asyncio.get_running_loop().time()
         self._waiting.extend(commands)
         if self.backlog > PRESSING:
             self._calm.clear()
@@ -182,9 +192,11 @@ class Pipeline:
             self._arrived.clear()
             self._urgent.clear()
             commands, self._waiting, self._waiting_bytes = self._waiting, [], 0
+            self._stored_since, self._waiting_since = self._waiting_since, None
             flushed, self._flushed = self._flushed, asyncio.Event()
             self._batch_begun = asyncio.get_running_loop().time()
             await self._store.write(commands)
+            self._stored_since = None
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()

@@ -9,8 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster_coordinator.model.events import SaveGroup
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepState
-from muster_coordinator.store.rows import read_row, read_rows
+from muster_coordinator.store.rows import Unread, read_row, read_rows
 from muster_coordinator.store.tables import GROUPS, SWEEPS
+
+DAY_S = 86_400.0
+
+TESTED_DAYS = 31
+"""Days for which it is known after a restart when nodes were tested: the longest that a metric counts, and one more."""
+
+SWEEPS_AT_A_TIME = 10
+"""The record of a sweep of 10,000 nodes names each of them: 300 KiB."""
 
 
 def sweep_row(sweep: SweepRecord) -> dict[str, Any]:
@@ -51,6 +59,27 @@ async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple
     """The sweeps that were created after `moment`, without their groups."""
     rows = await connection.execute(select(SWEEPS.c.id, SWEEPS.c.body).where(SWEEPS.c.created_at > moment))
     return read_rows("sweeps", rows, SweepRecord.model_validate_json)
+
+
+async def read_tested(connection: AsyncConnection, nodes: Iterable[str], unread: Unread) -> dict[str, float]:
+    """When a sweep has cleared or convicted each of these nodes last, in the TESTED_DAYS days before the last sweep.
+
+    The latest sweeps come first, and no more are read once every node is found. Damaged ones are left out.
+    """
+    missing, found = set(nodes), dict[str, float]()
+    last = await connection.scalar(select(func.max(SWEEPS.c.created_at)))
+    recent = SWEEPS.c.created_at > (last or 0.0) - TESTED_DAYS * DAY_S
+    query = select(SWEEPS.c.id, SWEEPS.c.body).where(recent).order_by(SWEEPS.c.created_at.desc())
+    async with connection.stream(query.execution_options(yield_per=SWEEPS_AT_A_TIME)) as result:
+        async for rows in result.partitions():
+            if not missing:
+                break
+            for sweep in unread.leave_out("sweeps", rows, SweepRecord.model_validate_json):
+                if sweep.ended_at is not None:
+                    tested = missing.intersection(sweep.tested_nodes)
+                    found |= dict.fromkeys(tested, sweep.ended_at)
+                    missing -= tested
+    return found
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:

@@ -10,13 +10,15 @@ from tests.coordinator.recount import assert_counts
 
 from muster.check import Scope, Worse
 from muster.errors import Refused
-from muster.model import Inventory, Verdict
+from muster.model import Device, Finding, Inventory, Severity, Topology, Verdict
 from muster.transition import Effect, Mark, SchedulerNode
 from muster.wire.messages import InventoryReport, Presence, Report
+from muster_coordinator.evidence.node_counts import MOST_NAMED
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.model.sweep_records import FailedNode, SweepRecord, SweepState
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 
@@ -53,7 +55,9 @@ class Counted:
         self.feed(events.LinkCaughtUp())
 
     def join(self, node: str) -> None:
-        made = Inventory(machine_type=f"type-{self.seq % 2}")
+        gpus = tuple(Device(index=index, uuid=f"{node}-{index}", model="H100") for index in range(1 + self.seq % 2))
+        place = Topology(block="b1", rack=f"r{self.seq % 3}")
+        made = Inventory(machine_type=f"type-{self.seq % 2}", devices=gpus, topology=place)
         self.feed(events.InventorySeen(InventoryReport(**head(node), inventory=made, checks=(COMPARED,))))
 
     def heartbeat(self, node: str) -> None:
@@ -77,6 +81,14 @@ class Counted:
         self.fails(node)
         self.fails(node)
         self.tick(node)
+
+    def drops_off_the_bus(self, node: str) -> None:
+        """Two of its GPUs have XID 79."""
+        xids = [
+            Finding(code="kernel_log.xid", summary="", severity=Severity.ERROR, device=device, evidence={"xid": 79})
+            for device in range(2)
+        ]
+        self._measure(node, Verdict.FAIL, 700.0, tuple(xids))
 
     def is_slow(self, node: str) -> None:
         self._measure(node, Verdict.PASS, 300.0)
@@ -143,11 +155,12 @@ class Counted:
             )
             self.feed(quarantine.AllActorsCalled(node=node, transition=transition))
 
-    def _measure(self, node: str, verdict: Verdict, tflops: float) -> None:
+    def _measure(self, node: str, verdict: Verdict, tflops: float, findings: tuple[Finding, ...] = ()) -> None:
         self.seq += 1
         made = run(self.seq, verdict, node).model_copy(
             update={
                 "started_at": self.now,
+                **({"findings": findings} if findings else {}),
                 "metrics": {"tflops": [tflops + self.seq % 3]},
                 "facts": {"backend": "cuda", "devices": [0]},
             }
@@ -163,6 +176,7 @@ HAPPENINGS: list[Callable[[Counted, str], None]] = [
         Counted.breaks,
         Counted.leaves,
         Counted.removed,
+        Counted.drops_off_the_bus,
         Counted.is_slow,
         Counted.all_pass,
         Counted.misbehaves,
@@ -197,6 +211,7 @@ def test_all_that_is_counted_happens() -> None:
             world.is_slow(node) if node == "n7" else world.passes(node)
     world.breaks("n1")
     world.actor_fails("n1")
+    world.drops_off_the_bus("n4")
     world.goodbye("n2")
     world.heartbeat("n3")
     assert_counts(world.fleet, world.now)
@@ -204,7 +219,51 @@ def test_all_that_is_counted_happens() -> None:
     assert counted.compared == {"baseline.outlier": 1}
     assert counted.lost == ("n2",)
     assert world.fleet.failing == {"slurm": 1}
-    assert {"HEALTHY", "DEGRADED", "FAILED", "UNKNOWN"} == set(counted.health)
+    assert world.fleet.pending == len(NODES)
+    for node in NODES:
+        if node != "n1":
+            world.actor_works(node)
+    assert world.fleet.pending == 1
+    assert counted.gpus_lost == {"drained": 2, "lost": 1}
+    assert (counted.codes["kernel_log.xid"], counted.numbers) == (1, {("xid", 79): 1})
+    assert [node.name for node in counted.named] == ["n1", "n4", "n7", "n2"]
+    assert {"HEALTHY", "DEGRADED", "SUSPECT", "FAILED", "UNKNOWN"} == set(counted.health)
     assert "CORDONED" in counted.service
     world.silence("n1")
     assert set(world.fleet.tally(world.now).lost) == set(NODES)
+
+
+def test_a_tally_names_the_worst() -> None:
+    """Of more bad nodes than it names, and says how many it leaves out."""
+    world = Counted()
+    for number in range(MOST_NAMED):
+        world.heartbeat(f"m{number}")  # UNKNOWN, because nothing has been measured
+    for node in NODES:
+        world.join(node)
+        world.fails(node)
+    counted = world.fleet.tally(world.now)
+    assert [node.name for node in counted.named[: len(NODES) + 1]] == [*NODES, "m0"]
+    assert (len(counted.named), counted.unnamed) == (MOST_NAMED, len(NODES))
+
+
+def test_a_sweep_tests_nodes() -> None:
+    """Those that it clears or convicts; the others count from when they joined."""
+    world = Counted()
+    for node in NODES:
+        world.join(node)
+    joined, world.now = world.now, world.now + 7200.0
+    registry = world.fleet._registry
+    record = SweepRecord(
+        id="s1",
+        state=SweepState.FINISHED,
+        strategy="pairs",
+        check="gemm",
+        nodes=tuple(NODES),
+        created_at=world.now,
+        cleared_nodes=("n1",),
+        failed_nodes=(FailedNode(node="n2", code="gemm.slow", confidence=1.0, reasons=()),),
+        inconclusive=("n3",),
+    )
+    registry.take_findings(record, world.now)
+    assert_counts(world.fleet, world.now)
+    assert world.fleet.tally(world.now).not_tested_since(joined + 3600.0) == len(NODES) - 2

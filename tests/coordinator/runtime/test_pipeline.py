@@ -294,14 +294,17 @@ async def test_the_pipeline_is_stuck_when_a_batch_hangs():
         await asyncio.sleep(1000)
         assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
         pipeline.feed(Ticked())
-        await asyncio.sleep(60)
+        await asyncio.sleep(20)
+        pipeline.feed(PresenceSeen(Presence(sent_at=1000.0, node="n1", online=True)))
+        await asyncio.sleep(40)
         assert pipeline.stuck_s == pytest.approx(60.0 - GATHER_S)
+        assert pipeline.backlog_age_s == pytest.approx(40.0)
         assert not pipeline.is_stuck
         await asyncio.sleep(61)
         assert pipeline.is_stuck
         store.goes_on.set()
         await asyncio.sleep(1)
-        assert (pipeline.stuck_s, pipeline.is_stuck) == (0.0, False)
+        assert (pipeline.stuck_s, pipeline.backlog_age_s, pipeline.is_stuck) == (0.0, 0.0, False)
 
 
 class RememberingStore:

@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+from sqlalchemy import update
 from sqlalchemy.engine.default import DefaultDialect
 from tests.coordinator.store.stored_records import START, every_run, make_node, make_run, make_sweep, stored
 
@@ -20,10 +21,11 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepState
+from muster_coordinator.model.sweep_records import FailedNode, GroupRecord, GroupState, RoundRecord, SweepState
 from muster_coordinator.store import last_runs, stored_sweeps
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.store import Store
+from muster_coordinator.store.tables import SWEEPS
 
 
 async def test_what_was_written_comes_back_after_a_restart(settings):
@@ -111,6 +113,29 @@ async def test_ended_sweeps_are_not_restored(store):
     states = [SweepState.PLANNED, SweepState.RUNNING, SweepState.FINISHED, SweepState.ABORTED]
     await store.write([SaveSweep(make_sweep(state.value, state, START + i)) for i, state in enumerate(states)])
     assert [sweep.id for sweep in (await store.saved()).sweeps] == ["planned", "running"]
+
+
+async def test_when_each_node_was_tested_is_restored(store):
+    """By the last sweep that cleared or convicted it, of those in the month before the last one; damaged ones aside."""
+    failed = FailedNode(node="n2", code="gemm.slow", confidence=1.0, reasons=())
+    sweeps: list[tuple[str, int, dict[str, object]]] = [
+        ("old", 0, {"cleared_nodes": ("n3",)}),
+        ("first", 31, {"cleared_nodes": ("n1", "n2")}),
+        ("second", 32, {"cleared_nodes": ("n1", "unknown"), "failed_nodes": (failed,)}),
+        ("aborted", 33, {"inconclusive": ("n1", "n2", "n3")}),
+    ]
+    for name, day, found in sweeps:
+        at = START + day * 86_400
+        record = make_sweep(name, SweepState.FINISHED, at).model_copy(update={"ended_at": at + 60.0, **found})
+        await store.write([SaveSweep(record)])
+    await store.write([SaveNode(make_node(name, START)) for name in ("n1", "n2", "n3")])
+    ended = START + 32 * 86_400 + 60.0
+    assert (await store.saved()).tested == {"n1": ended, "n2": ended}
+    async with store.database.engine.begin() as connection:
+        await connection.execute(update(SWEEPS).where(SWEEPS.c.id == "second").values(body="{"))
+    before = START + 31 * 86_400 + 60.0
+    assert (await store.saved()).tested == {"n1": before, "n2": before}
+    assert store.database.unread.count == 1
 
 
 async def test_a_run_is_stored_once(store):

@@ -4,11 +4,13 @@ import time
 from urllib.parse import quote
 
 from tests.cases import cases
-from tests.coordinator.web.messages import report
+from tests.coordinator.web.messages import check_info, report
 
-from muster.model import Verdict
-from muster.wire.messages import Presence
-from muster_coordinator.model.events import PresenceSeen
+from muster.check import Scope
+from muster.model import Device, Finding, Inventory, Severity, Topology, Verdict
+from muster.version import __version__
+from muster.wire.messages import InventoryReport, Presence, Report
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen
 from muster_coordinator.store.packing import hourly_blocks
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.summaries import summarised
@@ -239,6 +241,39 @@ async def test_metrics_count_nodes_runs_and_refusals(fleet):
     assert "muster_runs_total 2.0" in text
     assert "muster_nodes{" in text
     assert "muster_broker_connected 0.0" in text
+
+
+async def test_metrics_name_what_is_bad(fleet):
+    """Nodes and their places, finding codes, XIDs, GPUs, and who made the metrics."""
+    gpus = tuple(Device(index=index, uuid=f"n2-{index}", model="H100") for index in range(8))
+    made = Inventory(devices=gpus, topology=Topology(block="b1", rack="r2"))
+    checks = (check_info("gemm", Scope.NODE),)
+    await fleet.feed(InventorySeen(InventoryReport(sent_at=1.0, node="n2", inventory=made, checks=checks)))
+    xid = Finding(code="kernel_log.xid", summary="", severity=Severity.ERROR, evidence={"xid": 79})
+    (run,) = report("n2", 1).message.runs
+    failed = tuple(
+        run.model_copy(update={"id": f"n2-{seq}", "seq": seq, "verdict": Verdict.FAIL, "findings": (xid,)})
+        for seq in (1, 2)
+    )
+    await fleet.feed(ReportSeen(Report(sent_at=time.time(), node="n2", stream="s", after=0, runs=failed)))
+    lines = (await fleet.get("/metrics")).splitlines()
+    service = 'service="ACCEPTING"'
+    for line in (
+        f'muster_bad_node{{block="b1",health="FAILED",lost="false",node="n2",rack="r2",{service}}} 1.0',
+        f'muster_bad_node{{block="",health="UNKNOWN",lost="false",node="n1",rack="",{service}}} 1.0',
+        "muster_bad_nodes_unnamed 0.0",
+        f'muster_rack_nodes{{block="b1",health="FAILED",rack="r2",{service}}} 1.0',
+        'muster_finding_nodes{code="kernel_log.xid"} 1.0',
+        'muster_xid_nodes{xid="79"} 1.0',
+        "muster_gpus 8.0",
+        'muster_gpus_unavailable{reason="failed"} 8.0',
+        'muster_nodes_untested{days="1"} 0.0',
+        "muster_actions_pending 0.0",
+        'muster_quarantine_info{mode="observe"} 1.0',
+    ):
+        assert line in lines
+    (build,) = (line for line in lines if line.startswith("muster_build_info"))
+    assert f'version="{__version__}"' in build
 
 
 async def test_metrics_count_what_comparing_found(compared):
