@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 
 from generator.api import api
 from generator.checks import checks
@@ -40,11 +41,28 @@ def _rights(manifests: Callable[[], list[Json]]) -> str:
     return "# Generated from the calls that are made by `make docs`.\n" + rbac.as_yaml(manifests())
 
 
+def prometheus_rule() -> str:
+    """The alert rules as the object that the Prometheus Operator reads."""
+    rules = (DAEMONSET / "components" / "monitoring" / "alerts.yaml").read_text(encoding="utf-8")
+    return RULE_HEAD + indent(rules[rules.index("groups:") :], "  ")
+
+
+RULE_HEAD = """\
+# Generated from alerts.yaml by `make docs`.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: muster
+  namespace: muster
+spec:
+"""
+
 MANIFESTS: dict[str, Callable[[], str]] = {
     "base/agent-rbac.yaml": partial(_rights, rbac.agent_manifests),
     "base/signer-rbac.yaml": partial(_rights, rbac.signer_manifests),
     "components/acting/rbac.yaml": partial(_rights, rbac.coordinator_manifests),
     "components/reservations/rbac.yaml": partial(_rights, rbac.reservation_manifests),
+    "components/monitoring/prometheus-rule.yaml": prometheus_rule,
 }
 """By the place of each manifest below daemonset/."""
 

@@ -28,11 +28,13 @@ VARIANTS: dict[str, Json] = {
     "enforce": {"resources": ["../enforce"]},
     **{
         component: {"resources": ["../observe"], "components": [f"../../components/{component}"]}
-        for component in ("reservations", "rdma", "kernel-log", "gke")
+        for component in ("reservations", "rdma", "kernel-log", "gke", "monitoring")
     },
     "everything": {
         "resources": ["../enforce"],
-        "components": [f"../../components/{name}" for name in ("reservations", "rdma", "kernel-log", "gke")],
+        "components": [
+            f"../../components/{name}" for name in ("reservations", "rdma", "kernel-log", "gke", "monitoring")
+        ],
     },
 }
 """As an overlay of an operator would say it: each overlay, each component beside it, and all of them at once."""
@@ -73,13 +75,13 @@ def _resource(path: Path) -> Documents:
 
 def _generate(generator: Json, directory: Path, made: Documents) -> None:
     name = generator["name"]
-    data = {file: (directory / file).read_text(encoding="utf-8") for file in generator.get("files", ())}
+    data = {Path(file).name: (directory / file).read_text(encoding="utf-8") for file in generator.get("files", ())}
     data |= dict(literal.split("=", 1) for literal in generator.get("literals", ()))
     if generator.get("behavior") == "merge":
         made["ConfigMap", name]["data"] |= data
         return
     assert ("ConfigMap", name) not in made
-    metadata = {"name": name, "namespace": generator["namespace"]}
+    metadata = {"name": name, "namespace": generator["namespace"], **generator.get("options", {})}
     made["ConfigMap", name] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 

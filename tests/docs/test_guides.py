@@ -44,6 +44,7 @@ ELSEWHERE = {
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine unfreeze": "tests/coordinator/quarantine_api/test_deciding.py",
     "muster up": "tests/local/test_up.py",
+    "promtool": "tests/monitoring/test_alerts.py",
     "sbatch": "tests/plugins/schedulers/slurm/test_acceptance.py",
     "srun": "tests/plugins/schedulers/slurm/test_acceptance.py",
     "torchrun": "tests/agent/acceptance/test_job_processes.py",

@@ -20,7 +20,7 @@ def test_page_is_up_to_date(name):
 
 @pytest.mark.parametrize("name", generate.MANIFESTS)
 def test_manifest_is_up_to_date(name):
-    """After a change of the calls to Kubernetes, `make docs` has been called."""
+    """After a change of the calls to Kubernetes or of the alert rules, `make docs` has been called."""
     assert (generate.DAEMONSET / name).read_text(encoding="utf-8") == generate.MANIFESTS[name](), "call `make docs`"
 
 

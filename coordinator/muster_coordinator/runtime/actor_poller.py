@@ -60,6 +60,11 @@ class ActorPoller:
         self._kept_out: dict[str, set[str]] = {}
         self._unanswered = 0  # the number of surveys in a row in which an actor could not answer
 
+    @property
+    def not_loaded(self) -> int:
+        """The number of plugins that the coordinator could not load; an actor may be among them."""
+        return len(self._plugins.failed)
+
     async def require_an_actor(self) -> None:
         """Raises Unavailable, with the problem of every actor, unless one of them can drain nodes."""
         self._answered = await self._ask()

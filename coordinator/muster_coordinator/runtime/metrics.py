@@ -148,6 +148,7 @@ class CoordinatorMetrics(Collector):
         for actor in self._poller.actors:
             works.add_metric([actor.name], actor.problem is None)
         yield works
+        yield gauge("muster_plugins_failed", "Plugins that the coordinator could not load", self._poller.not_loaded)
         what = "Nodes whose last transition the actors have not all carried out yet"
         yield gauge("muster_actions_pending", what, fleet.pending)
         yield self._failing()

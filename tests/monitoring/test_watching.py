@@ -1,0 +1,36 @@
+"""A real Prometheus scrapes real parts of muster, evaluates the rules, and tells a real Alertmanager."""
+
+import json
+import subprocess
+
+from tests.monitoring.conftest import BROKEN, Watched
+from tests.waiting import wait_for
+
+
+def test_an_alert_reaches_alertmanager(watched: Watched):
+    """A simulated device fails, its node is FAILED, and the alert names the node and where to read on."""
+    command = ["amtool", f"--alertmanager.url=http://{watched.alertmanager}", "alert", "query", "--output=json"]
+
+    def received():
+        done = subprocess.run([*command, "MusterNodesFailed"], capture_output=True, check=True, timeout=60)
+        return json.loads(done.stdout)
+
+    (alert,) = wait_for(received, "the alert")
+    assert alert["labels"]["severity"] == "warning"
+    assert alert["labels"]["instance"] == watched.coordinator
+    assert alert["annotations"]["summary"].startswith(f"Failed nodes: 1, such as {BROKEN} (")
+    assert alert["annotations"]["runbook_url"].endswith("/alerts.html#musternodesfailed")
+    assert alert["status"]["state"] == "active"
+
+
+def test_other_alerts_do_not_fire(watched: Watched):
+    """All rules were evaluated on what was scraped, without an error."""
+    (group,) = watched.prometheus.get("rules", type="alert")["groups"]
+    assert [rule["name"] for rule in group["rules"] if rule["health"] != "ok"] == []
+    assert {rule["name"] for rule in group["rules"] if rule["state"] == "firing"} == {"MusterNodesFailed"}
+
+
+def test_scrapes_need_the_token(watched: Watched):
+    """All targets are up, with the token that the guide says to use."""
+    targets = watched.prometheus.get("targets", state="active")["activeTargets"]
+    assert {target["health"] for target in targets} == {"up"}, targets
