@@ -142,7 +142,7 @@ def _ignore_references(_rows: tuple[Reference, ...]) -> None:
 
 async def live(broker: str, template: Template, names: list[str]) -> None:
     """All agents of this process, until standard input ends."""
-    metrics = AgentMetrics()
+    metrics = AgentMetrics("n1")
     agents = {name: SimulatedAgent(name, broker, template, metrics) for name in names}
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(agent.run(), name=name) for name, agent in agents.items()]

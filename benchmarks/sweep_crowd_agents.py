@@ -58,7 +58,7 @@ def _ignore(_rows: tuple[Reference, ...]) -> None:
 
 async def live(broker: str, names: list[str]) -> None:
     """All agents of this process."""
-    metrics = AgentMetrics()
+    metrics = AgentMetrics("n1")
     async with asyncio.TaskGroup() as agents:
         for name in names:
             agents.create_task(Simulated(name, broker, metrics).run(), name=name)

@@ -41,7 +41,7 @@ from muster_agent.runs.ports import Ports, alone
 from muster_agent.runs.resident import ResidentChild
 from muster_agent.runs.runner import Runner
 from muster_agent.runs.slow_commands import SlowCommand, SlowCommands
-from muster_agent.wire.endpoint import serving
+from muster_agent.wire.endpoint import read_token, serving
 from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
@@ -106,7 +106,8 @@ class Daemon:
         self._labels = read_labels(settings.agent.labels_file)
         self._launcher = launcher
         self._outbox = outbox
-        self._metrics = AgentMetrics()
+        self._metrics = AgentMetrics(settings.node, settings.agent.device_metrics)
+        self._token = None if settings.agent.token_file is None else read_token(settings.agent.token_file)
         self._node = NodeAgent(
             settings.node,
             plan,
@@ -145,7 +146,8 @@ class Daemon:
             self._loop.add_signal_handler(number, self._stop.set)
         self._loop.set_exception_handler(self._crash)
         self._set_metrics()
-        async with serving(self._settings.agent.listen, self._health, self._metrics) as port, self._tasks as tasks:
+        endpoint = serving(self._settings.agent.listen, self._health, self._metrics, self._token)
+        async with endpoint as port, self._tasks as tasks:
             link = tasks.create_task(self._link.run(), name="link")
             carrier = tasks.create_task(self._carry_out_all(), name="commands")
             self._start_beside("inventory", self._keep_inventory())

@@ -158,10 +158,20 @@ class StoreSettings(Section):
     keep_summaries_days: float = Field(1825.0, ge=1, le=36_500, description="Days that summaries are kept")
 
 
+DeviceFigures = Literal["all", "temperature", "power", "clocks", "utilisation", "ecc", "pcie", "nvlink"]
+"""Groups of the figures of devices that an agent can give to Prometheus."""
+
+
 class AgentSettings(Section):
     """The agent on a node."""
 
-    listen: str = Field("127.0.0.1:8788", description="host:port of /healthz and /metrics (loopback only)")
+    listen: str = Field(
+        "127.0.0.1:8788", description="host:port of /healthz and /metrics; other than loopback needs a token"
+    )
+    token_file: HomePath | None = Field(None, description="File with the token that /metrics needs")
+    device_metrics: tuple[DeviceFigures, ...] = Field(
+        (), description='Figures of devices in /metrics, named as by the DCGM exporter: groups, or ["all"]'
+    )
     address: str | None = Field(None, description="Address at which other nodes reach this one; unset: found by route")
     heartbeat_s: float = Field(
         10.0, ge=0.5, le=10, description="Seconds between heartbeats; a node is lost after 30 s without one"
@@ -184,10 +194,15 @@ class AgentSettings(Section):
 
     @field_validator("listen")
     @classmethod
-    def _is_loopback(cls, value: str) -> str:
-        if not is_loopback(value):
-            raise ValueError("the agent's endpoint has no token and stays on loopback, for example 127.0.0.1:8788")
+    def _is_address(cls, value: str) -> str:
+        split_address(value)
         return value
+
+    @model_validator(mode="after")
+    def _has_a_token_beyond_loopback(self) -> Self:
+        if self.token_file is None and not is_loopback(self.listen):
+            raise ValueError(f"listen = {self.listen!r} lets other hosts in, which needs a token: set agent.token_file")
+        return self
 
     @field_validator("address")
     @classmethod

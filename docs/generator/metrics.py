@@ -2,9 +2,11 @@
 
 from generator.markdown import NOTE, page, table
 from prometheus_client import Metric
+from prometheus_client.registry import Collector
 
 from muster import plugins
 from muster.config import Config, Settings
+from muster_agent.wire.device_metrics import FIGURES
 from muster_agent.wire.metrics import AgentMetrics
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.runtime.actor_poller import ActorPoller
@@ -17,6 +19,12 @@ from muster_coordinator.store.database import Database
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.rows import Unread
 from muster_coordinator.store.store import Store
+
+DEVICES = (
+    "An agent exports these if `agent.device_metrics` names their group, from what the check `nvml` has measured last. "
+    "The names, and the labels `gpu`, `UUID`, `modelName` and `Hostname`, are those of NVIDIA's DCGM exporter. "
+    "`Hostname` is the name of the node. A value that a device does not report has no series."
+)
 
 
 def metrics() -> str:
@@ -46,12 +54,18 @@ def metrics() -> str:
         unread=Unread(),
     )
     lines = [NOTE, "# Metrics", "In Prometheus' text format, at `/metrics` of the coordinator and of every agent."]
-    for title, families in (("Coordinator", figures.collect()), ("Agent", AgentMetrics().registry.collect())):
-        rows = ((f"`{_scraped_name(family)}`", family.type, family.documentation) for family in families)
-        lines += [f"## {title}", table(rows, ("Metric", "Type", "Meaning"))]
+    lines += ["## Coordinator", _table(figures), "## Agent", _table(AgentMetrics("node").registry)]
+    lines += ["## Devices", DEVICES]
+    for group, listed in FIGURES.items():
+        lines += [f"### {group}", table(((f"`{each.name}`", each.text) for each in listed), ("Metric", "Meaning"))]
     return page(lines)
 
 
+def _table(collected: Collector) -> str:
+    rows = ((f"`{_scraped_name(family)}`", family.type, family.documentation) for family in collected.collect())
+    return table(rows, ("Metric", "Type", "Meaning"))
+
+
 def _scraped_name(family: Metric) -> str:
-    """The name of a metric in queries: that of a counter ends in _total."""
-    return f"{family.name}_total" if family.type == "counter" else family.name
+    """The name of a metric in queries."""
+    return family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")

@@ -138,7 +138,9 @@ def test_variables_that_are_not_settings_are_left_alone():
         ('[broker]\nlisten = "0.0.0.0:1883"', "setting 'broker.listen': the embedded broker serves this host only"),
         ('[http]\nlisten = "0.0.0.0:8787"', "which needs a token: set http.token_file"),
         ('[http]\nlisten = "8787"', "setting 'http.listen': '8787' is not host:port, for example 127.0.0.1:8080"),
-        ('[agent]\nlisten = "0.0.0.0:8788"', "setting 'agent.listen': the agent's endpoint has no token"),
+        ('[agent]\nlisten = "0.0.0.0:8788"', "which needs a token: set agent.token_file"),
+        ('[agent]\nlisten = "8788"', "setting 'agent.listen': '8788' is not host:port, for example 127.0.0.1:8080"),
+        ('[agent]\ndevice_metrics = ["fans"]', "setting 'agent.device_metrics.0'"),
         ('[log]\nlevel = "loud"', "setting 'log.level': must match pattern '^(debug|info|warning|error)$'"),
         ("fleet =", "is not TOML: "),
         (

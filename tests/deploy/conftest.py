@@ -22,19 +22,20 @@ Json = dict[str, Any]
 Documents = dict[tuple[str, str], Json]
 """By kind and name."""
 
+OPTIONAL = ("reservations", "rdma", "kernel-log", "gke", "monitoring", "agent-metrics")
+"""The components that no overlay has by itself."""
+
 VARIANTS: dict[str, Json] = {
     "observe": {"resources": ["../observe"]},
     "dry-run": {"resources": ["../dry-run"]},
     "enforce": {"resources": ["../enforce"]},
     **{
         component: {"resources": ["../observe"], "components": [f"../../components/{component}"]}
-        for component in ("reservations", "rdma", "kernel-log", "gke", "monitoring")
+        for component in OPTIONAL
     },
     "everything": {
         "resources": ["../enforce"],
-        "components": [
-            f"../../components/{name}" for name in ("reservations", "rdma", "kernel-log", "gke", "monitoring")
-        ],
+        "components": [f"../../components/{name}" for name in OPTIONAL],
     },
 }
 """As an overlay of an operator would say it: each overlay, each component beside it, and all of them at once."""

@@ -74,7 +74,7 @@ class FuzzedAgent:
     def __init__(self, outbox: Outbox, random: Random, carried_out: Counter[str]) -> None:
         settings = Settings(node="n", broker=BrokerSettings(url="mqtt://127.0.0.1"))
         self.outbox = outbox
-        self.metrics = AgentMetrics()
+        self.metrics = AgentMetrics("n1")
         self.link = AgentLink(settings, outbox, self.metrics, self.feed, self.take_references)
         self.now = time.time()
         self.node = NodeAgent("n", PLAN, new_id, self.now, spread_s=1.0)

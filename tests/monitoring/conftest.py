@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ GUIDE = (ROOT / "docs" / "how-to" / "monitoring.md").read_text(encoding="utf-8")
 SHOWN = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)]
 """The YAML that the guide shows."""
 
-TOKEN = "a-long-secret"
 BROKEN, HEALTHY = "node-1", "node-2"
 UNWANTED = ("fabric", "gemm", "host", "kernel_log", "memory", "storage", "training")
 
@@ -34,26 +34,51 @@ class Watched:
     coordinator: str
 
 
-def agent_settings(node: str, listen: str, broker: str) -> Json:
-    faults = [{"kind": "ecc", "device": 0}] if node == BROKEN else []
+def agent_settings(directory: Path, node: str, listen: str, broker: str) -> Json:
+    """An agent that exports all that it measures: of NVML on the broken node, of simulated devices on the other."""
+    is_broken = node == BROKEN
     return {
         "node": node,
         "broker": {"url": broker},
-        "agent": {"listen": listen, "rack": "r1", "block": "b1"},
-        "checks": {"simulated": {"interval_s": 1}, **{check: {"enabled": False} for check in UNWANTED}},
-        "plugins": {"disabled": ["nvml"], "simulated": {"enabled": True, "devices": 2, "faults": faults}},
+        "agent": {
+            "listen": listen,
+            "token_file": str(directory / "muster-agent-token"),
+            "device_metrics": ["all"],
+            "rack": "r1",
+            "block": "b1",
+            "spread_s": 0,
+        },
+        "checks": {
+            "nvml" if is_broken else "simulated": {"interval_s": 1},
+            **{check: {"enabled": False} for check in UNWANTED},
+        },
+        "plugins": {
+            "disabled": [] if is_broken else ["nvml"],
+            "simulated": {"enabled": not is_broken, "devices": 2},
+            **({"nvml": {"pci_root": str(directory)}} if is_broken else {}),
+        },
     }
 
 
+def broken_driver(directory: Path, library: Path) -> dict[str, str]:
+    """The variables with which pynvml finds NVML's stub: two devices, of which the first has two faults."""
+    state = directory / "nvml-state"
+    state.write_text("devices=2\necc_0=2\nxids=0:79\nlinks=2\n", encoding="utf-8")
+    return {"LD_LIBRARY_PATH": str(library), "STUB_NVML_STATE": str(state)}
+
+
 def scrape_settings(directory: Path, coordinator: str, agents: list[str]) -> list[Json]:
-    """What the guide shows, with the addresses and the file of this test in their places."""
-    (settings,) = (block["scrape_configs"] for block in SHOWN if "scrape_configs" in block)
-    for job in settings:
-        assert len(job["static_configs"]) == 1
-        job["static_configs"][0]["targets"] = [coordinator] if job["job_name"] == "muster-coordinator" else agents
-        if "authorization" in job:
-            job["authorization"]["credentials_file"] = str(directory / "token")
-    return list(settings)
+    """What the guide shows, with the addresses and the files of this test in their places."""
+    targets = {"muster-coordinator": [coordinator], "muster-agent": agents}
+    jobs: list[Json] = [
+        deepcopy(job) for block in SHOWN if "scrape_configs" in block for job in block["scrape_configs"]
+    ]
+    assert {job["job_name"] for job in jobs} == targets.keys()
+    for job in jobs:
+        job["static_configs"] = [{"targets": targets[job["job_name"]]}]
+        token = Path(job["authorization"]["credentials_file"])
+        job["authorization"]["credentials_file"] = str(directory / token.name)
+    return jobs
 
 
 def rules_without_waiting(directory: Path) -> Path:
@@ -67,19 +92,21 @@ def rules_without_waiting(directory: Path) -> Path:
 
 
 @pytest.fixture(scope="package")
-def watched(live, tmp_path_factory) -> Iterator[Watched]:
+def watched(nvml_stub, tmp_path_factory) -> Iterator[Watched]:
     """One of each for all tests: the broken node has FAILED, and all was scraped after that."""
     directory = tmp_path_factory.mktemp("watched")
-    (directory / "token").write_text(TOKEN, encoding="utf-8")
-    (directory / "token").chmod(0o600)
+    for name in ("muster-token", "muster-agent-token"):
+        (directory / name).write_text(f"secret of {name}", encoding="utf-8")
     free = {"listen": "127.0.0.1:0"}
-    http = {**free, "token_file": str(directory / "token")}
+    http = {**free, "token_file": str(directory / "muster-token")}
     with contextlib.ExitStack() as running:
         log = running.enter_context(part(directory, "coordinator", {"http": http, "broker": free}))
         ready = wait_for(lambda: logged(log, "coordinator_ready"), "the coordinator")
         agents = {node: free_address() for node in (BROKEN, HEALTHY)}
         for node, listen in agents.items():
-            running.enter_context(part(directory, "agent", agent_settings(node, listen, ready["broker"])))
+            more = broken_driver(directory, nvml_stub) if node == BROKEN else {}
+            settings = agent_settings(directory, node, listen, ready["broker"])
+            running.enter_context(part(directory, "agent", settings, **more))
         receiver = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}
         alerts = running.enter_context(alertmanager(directory, receiver))
         coordinator = urlsplit(ready["api"]).netloc

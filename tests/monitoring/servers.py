@@ -3,6 +3,7 @@
 import contextlib
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,13 +93,20 @@ def is_ready(address: str) -> bool:
 
 
 @contextlib.contextmanager
-def part(directory: Path, program: str, settings: Json) -> Iterator[Path]:
-    """Runs `muster coordinator` or `muster agent`; the file that its log goes to."""
+def part(directory: Path, program: str, settings: Json, **more: str) -> Iterator[Path]:
+    """Runs `muster coordinator` or `muster agent`; the file that its log goes to. `more` are variables of the loader.
+
+    With these, it is started anew: a forked interpreter would not follow them.
+    """
     name = settings.get("node", program)
     log = directory / f"{name}.log"
-    env = environment({"data_dir": str(directory / name), "log": {"format": "json"}, **settings})
+    env = environment({"data_dir": str(directory / name), "log": {"format": "json"}, **settings}) | more
     with log.open("wb") as output:
-        process = MusterProcess(program, env=env, stderr=output)
+        process = (
+            subprocess.Popen([sys.executable, "-m", "muster", program], env=env, stderr=output)
+            if more
+            else MusterProcess(program, env=env, stderr=output)
+        )
     try:
         yield log
     finally:

@@ -17,7 +17,6 @@ VARIABLES = {"$__rate_interval": "5s", "$coordinator": ".*", "$agent": ".*", "$n
 """What Grafana puts in the place of each variable."""
 
 MAY_FIND_NOTHING = {
-    "muster_xid_nodes": "no simulated device has an XID",
     "muster_actions_failing": "there is no actor",
     "muster_messages_refused_total": "no message was refused",
 }

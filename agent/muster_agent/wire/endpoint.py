@@ -1,4 +1,7 @@
-"""The agent's HTTP endpoint on loopback: /healthz for supervisors, /metrics for Prometheus.
+"""The agent's HTTP endpoint: /healthz for supervisors, /metrics for Prometheus.
+
+With a token, /metrics needs it as `Authorization: Bearer TOKEN`, and /healthz does not. Beyond loopback the settings
+require a token.
 
 The event loop reads and writes. Python's `http.server` parses each request and formats the answer, in memory; so an
 answer shows that the event loop is alive, and no client can hold up a thread. A connection serves one request:
@@ -11,6 +14,7 @@ limits. Here `Connections` and `MOST_HEAD_BYTES` set them.
 """
 
 import asyncio
+import hmac
 import json
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,11 +22,13 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from io import BytesIO
+from pathlib import Path
 
 from muster.addresses import split_address
 from muster.connections import BACKLOG, NO_ROOM, Connections, most_connections
-from muster.errors import Unavailable
+from muster.errors import SettingsError, Unavailable
 from muster.model import Json
+from muster.secret_file import read_secret
 from muster_agent.wire.metrics import AgentMetrics
 
 MOST_CONNECTIONS = 64
@@ -36,20 +42,34 @@ HEAD_END = b"\r\n\r\n"
 Answerer = Callable[[], tuple[str, bytes]]
 """Returns content type and body."""
 
+FREE = "/healthz"
+"""The path that needs no token: supervisors have none."""
+
+
+def read_token(path: Path) -> str:
+    """The token in `agent.token_file`. Raises SettingsError if the file is empty or cannot be read."""
+    token = read_secret(path, "agent.token_file")
+    if not token:
+        raise SettingsError(f"agent.token_file: {path} is empty; write a token into it")
+    return token
+
 
 @asynccontextmanager
-async def serving(listen: str, health: Callable[[], Json], metrics: AgentMetrics) -> AsyncIterator[int]:
+async def serving(
+    listen: str, health: Callable[[], Json], metrics: AgentMetrics, token: str | None = None
+) -> AsyncIterator[int]:
     """Serves on `host:port` while the context lasts, and yields the port. Raises Unavailable if the port is taken.
 
-    An answer of /healthz shows that the main loop is alive; `health` returns what it says.
+    An answer of /healthz shows that the main loop is alive; `health` returns what it says. /metrics needs the `token`,
+    if there is one.
     """
     routes: dict[str, Answerer] = {
-        "/healthz": lambda: ("application/json; charset=utf-8", json.dumps(health()).encode()),
+        FREE: lambda: ("application/json; charset=utf-8", json.dumps(health()).encode()),
         "/metrics": lambda: ("text/plain; version=0.0.4", metrics.expose()),
     }
     connections = Connections("agent.listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
     clients: set[asyncio.Transport] = set()
-    protocol = connections.around(lambda: _Exchange(routes, connections, clients))
+    protocol = connections.around(lambda: _Exchange(routes, token, connections, clients))
     with _listener(listen) as listener:
         server = await asyncio.get_running_loop().create_server(protocol, sock=listener, backlog=BACKLOG)
         try:
@@ -77,9 +97,14 @@ class _Exchange(asyncio.Protocol):
     """One connection: reads the head of a request, answers, closes. Requests for the routes have no body."""
 
     def __init__(
-        self, routes: Mapping[str, Answerer], connections: Connections, clients: set[asyncio.Transport]
+        self,
+        routes: Mapping[str, Answerer],
+        token: str | None,
+        connections: Connections,
+        clients: set[asyncio.Transport],
     ) -> None:
         self._routes = routes
+        self._token = token
         self._connections = connections
         self._clients = clients
         self._received = b""
@@ -100,7 +125,7 @@ class _Exchange(asyncio.Protocol):
         head, end, _ = self._received.partition(HEAD_END)
         if end or len(self._received) > MOST_HEAD_BYTES:
             with self._connections.work(self._transport):
-                self._transport.write(_Request(head + end, self._routes).answer)
+                self._transport.write(_Request(head + end, self._routes, self._token).answer)
                 self._transport.close()
 
 
@@ -114,8 +139,9 @@ class _Request(BaseHTTPRequestHandler):
     requestline = command = ""
     request_version = "HTTP/1.0"
 
-    def __init__(self, head: bytes, routes: Mapping[str, Answerer]) -> None:
+    def __init__(self, head: bytes, routes: Mapping[str, Answerer], token: str | None) -> None:
         self._routes = routes
+        self._token = token
         self.rfile = BytesIO(head)
         self.wfile = self._written = BytesIO()
         if len(head) > MOST_HEAD_BYTES:
@@ -141,12 +167,27 @@ class _Request(BaseHTTPRequestHandler):
 
     def _answer_head(self) -> bytes:
         """Writes all but the body, and returns the body; empty if an error was written."""
-        route = self._routes.get(self.path.partition("?")[0])
+        path = self.path.partition("?")[0]
+        route = self._routes.get(path)
         if route is None:
             self.send_error(HTTPStatus.NOT_FOUND)
             return b""
-        content_type, body = route()
-        self.send_response(HTTPStatus.OK)
+        if self._token is not None and path != FREE and not self._bears(self._token):
+            how = b"send the token of agent.token_file as `Authorization: Bearer TOKEN`\n"
+            return self._head_of(HTTPStatus.UNAUTHORIZED, self.error_content_type, how)
+        return self._head_of(HTTPStatus.OK, *route())
+
+    def _bears(self, token: str) -> bool:
+        """Whether the request has the token, compared in constant time."""
+        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
+        same = hmac.compare_digest(given.strip().encode(errors="surrogateescape"), token.encode())
+        return scheme.lower() == "bearer" and same
+
+    def _head_of(self, status: HTTPStatus, content_type: str, body: bytes) -> bytes:
+        """Writes the head of an answer with this body, and returns the body."""
+        self.send_response(status)
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", 'Bearer realm="muster"')
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")

@@ -1,17 +1,25 @@
 """The agent's metrics for Prometheus."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import platform
+from collections.abc import Collection
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+
+from muster.config import DeviceFigures
 from muster.model import Run
+from muster.version import __version__
+from muster_agent.wire.device_metrics import DeviceMetrics
 
 _DURATION_BUCKETS_S = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600)
 
 
 class AgentMetrics:
-    """The agent's metrics, in a registry of their own."""
+    """The agent's metrics, in a registry of their own. `devices` are the groups of figures of devices to export."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: str, devices: Collection[DeviceFigures] = ()) -> None:
         self.registry = CollectorRegistry()
+        about = Info("muster_agent", "1, with the node and the versions of agent and Python", registry=self.registry)
+        about.info({"node": node, "version": __version__, "python": platform.python_version()})
         self._runs = self._counter("runs", "Runs that ended", "check", "verdict")
         self._refused = self._counter("refused_messages", "Messages from the broker that were dropped", "kind")
         self._durations = Histogram(
@@ -27,10 +35,13 @@ class AgentMetrics:
         self.running = self._gauge("running", "Runs in progress")
         self.lease_held = self._gauge("lease_held", "1 while a run holds the node")
         self._dropped = self._gauge("outbox_dropped", "Runs that were dropped", "check")
+        self._devices = DeviceMetrics(node, devices)
+        self.registry.register(self._devices)
 
     def run_ended(self, run: Run) -> None:
         self._runs.labels(run.check, run.verdict).inc()
         self._durations.labels(run.check).observe(run.duration_s)
+        self._devices.run_ended(run)
 
     def refused(self, kind: str) -> None:
         self._refused.labels(kind).inc()

@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from tests.cases import cases
 
-from muster.errors import Unavailable
+from muster.errors import SettingsError, Unavailable
 from muster.model import Run, Verdict
-from muster_agent.wire.endpoint import MOST_HEAD_BYTES, serving
+from muster_agent.wire.endpoint import MOST_HEAD_BYTES, read_token, serving
 from muster_agent.wire.metrics import AgentMetrics
 
 
@@ -35,13 +35,13 @@ async def exchange(port: int, *parts: bytes) -> bytes:
 
 async def test_healthz_says_in_which_state_the_agent_is():
     """Port 0 takes any free port, which is told."""
-    async with serving("127.0.0.1:0", lambda: {"broker_connected": False}, AgentMetrics()) as port:
+    async with serving("127.0.0.1:0", lambda: {"broker_connected": False}, AgentMetrics("n1")) as port:
         assert await fetch(port, "/healthz") == (200, '{"broker_connected": false}')
 
 
 async def test_metrics_count_runs_by_check_and_verdict():
     """In Prometheus' text format."""
-    metrics = AgentMetrics()
+    metrics = AgentMetrics("n1")
     metrics.running.set_function(lambda: 2.0)
     metrics.dropped({"gemm": 3})
     metrics.run_ended(Run(id="r", node="n", check="gemm", verdict=Verdict.FAIL, started_at=1.0, duration_s=0.3))
@@ -54,12 +54,45 @@ async def test_metrics_count_runs_by_check_and_verdict():
     assert "muster_agent_running 2.0" in text
 
 
+@cases(
+    ("name", "path", "header", "begin"),
+    [
+        ("metrics without a token", "/metrics", "", b"HTTP/1.0 401 "),
+        ("another token", "/metrics", "Authorization: Bearer other", b"HTTP/1.0 401 "),
+        ("another scheme", "/metrics", "Authorization: Basic secret", b"HTTP/1.0 401 "),
+        ("bytes that are no text", "/metrics?a=b", "Authorization: Bearer \xff", b"HTTP/1.0 401 "),
+        ("the token", "/metrics", "Authorization: bearer secret", b"HTTP/1.0 200 OK"),
+        ("a supervisor", "/healthz", "", b"HTTP/1.0 200 OK"),
+        ("another path", "/", "", b"HTTP/1.0 404 "),
+    ],
+)
+async def test_metrics_need_the_token_if_there_is_one(name, path, header, begin):
+    """A refusal says how to send it, and shows no metric."""
+    async with asyncio.timeout(5), serving("127.0.0.1:0", dict, AgentMetrics("n1"), "secret") as port:
+        answer = await exchange(port, f"GET {path} HTTP/1.1\r\n{header}\r\n\r\n".encode("latin-1"))
+    assert answer.startswith(begin), name
+    if b" 401 " in begin:
+        assert b'WWW-Authenticate: Bearer realm="muster"\r\n' in answer
+        assert answer.endswith(b"\r\n\r\nsend the token of agent.token_file as `Authorization: Bearer TOKEN`\n")
+
+
+@cases(("text", "problem"), [(None, "cannot read"), ("\n", "is empty")])
+def test_a_token_that_cannot_be_used_is_refused(text, problem, tmp_path):
+    """An agent with an empty token would let everybody in."""
+    path = tmp_path / "token"
+    path.unlink(missing_ok=True)
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError, match=f"agent.token_file: .*{problem}"):
+        read_token(path)
+
+
 async def test_a_port_that_is_taken_is_refused_with_what_to_change():
     """The message names the setting."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(Unavailable, match=r"agent\.listen"):
-            async with serving(listen, dict, AgentMetrics()):
+            async with serving(listen, dict, AgentMetrics("n1")):
                 raise AssertionError("not reached")
 
 
@@ -77,7 +110,7 @@ async def test_a_port_that_is_taken_is_refused_with_what_to_change():
 )
 async def test_each_request_gets_one_answer_and_the_connection_ends(name, sent, begin):
     """Whatever the client sends."""
-    async with asyncio.timeout(5), serving("127.0.0.1:0", dict, AgentMetrics()) as port:
+    async with asyncio.timeout(5), serving("127.0.0.1:0", dict, AgentMetrics("n1")) as port:
         answer = await exchange(port, *sent)
     assert answer.startswith(begin), name
     assert b"Traceback" not in answer
@@ -85,7 +118,7 @@ async def test_each_request_gets_one_answer_and_the_connection_ends(name, sent, 
 
 async def test_head_gets_the_length_without_the_body():
     """As HTTP asks."""
-    async with asyncio.timeout(5), serving("127.0.0.1:0", lambda: {"outbox": 0}, AgentMetrics()) as port:
+    async with asyncio.timeout(5), serving("127.0.0.1:0", lambda: {"outbox": 0}, AgentMetrics("n1")) as port:
         answer = await exchange(port, b"HEAD /healthz HTTP/1.1\r\n\r\n")
     assert b"Content-Length: 13\r\n" in answer
     assert answer.endswith(b"\r\n\r\n")
@@ -94,7 +127,7 @@ async def test_head_gets_the_length_without_the_body():
 async def test_open_connections_end_with_the_server():
     """A client that sends nothing does not stay connected."""
     async with asyncio.timeout(5):
-        async with serving("127.0.0.1:0", dict, AgentMetrics()) as port:
+        async with serving("127.0.0.1:0", dict, AgentMetrics("n1")) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             await exchange(port, b"GET /healthz HTTP/1.1\r\n\r\n")  # accepted after the first
         assert await reader.read() == b""

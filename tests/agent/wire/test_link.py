@@ -97,7 +97,7 @@ async def linked(broker, tmp_path, password_file=None, inventory=INVENTORY, **ag
     """A link that has an inventory to announce, unless that is None."""
     at = BrokerSettings(url=broker.url, username="n" if password_file else None, password_file=password_file)
     settings = Settings(node="n", broker=at, agent=AgentSettings(**agent))
-    outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), AgentMetrics()
+    outbox, metrics = Outbox(tmp_path / "outbox.db", 1000, "boot"), AgentMetrics("n1")
     inbox: asyncio.Queue[Any] = asyncio.Queue()
     references: asyncio.Queue[Any] = asyncio.Queue()
     link = AgentLink(settings, outbox, metrics, inbox.put_nowait, references.put_nowait)
@@ -304,7 +304,9 @@ def test_a_file_that_tls_needs_and_that_is_not_there_is_refused(tmp_path):
         contextlib.closing(Outbox(tmp_path / "outbox.db", 10, "boot")) as outbox,
         pytest.raises(SettingsError, match=r"broker\.ca_file"),
     ):
-        AgentLink(Settings(node="n", broker=broker), outbox, AgentMetrics(), lambda _event: None, lambda _rows: None)
+        AgentLink(
+            Settings(node="n", broker=broker), outbox, AgentMetrics("n1"), lambda _event: None, lambda _rows: None
+        )
 
 
 def start_of(group: str) -> Start:
