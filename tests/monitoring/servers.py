@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,7 +51,8 @@ class Prometheus:
 
 @contextlib.contextmanager
 def server(directory: Path, name: str, *arguments: str) -> Iterator[None]:
-    """Runs a server with its log in a file."""
+    """Runs a server with its log in a file. It has the name of its package."""
+    assert shutil.which(name), f"these tests need {name}: apt-get install {name}"
     with (directory / f"{name}.log").open("wb") as log:
         process = subprocess.Popen([name, *arguments], stdout=log, stderr=subprocess.STDOUT, cwd=directory)
     try:

@@ -38,8 +38,8 @@ class _Row(NamedTuple):
     kind: NodeKind
     gpus: int
     compared: tuple[str, ...]
-    codes: frozenset[str]
-    numbers: frozenset[tuple[str, int]]
+    codes: tuple[str, ...]
+    numbers: tuple[tuple[str, int], ...]
     tested_hour: int
     machine_type: str | None
 
@@ -72,9 +72,13 @@ class NodeCounts:
         self.count_outbox(node)
 
     def note_tested(self, node: Node, now: float) -> None:
-        """Notes that a sweep has cleared or convicted a node."""
+        """Notes that a sweep has cleared or convicted a node that was counted: all nodes of a sweep at once."""
         node.tested_at = now
-        self.count(node)
+        row, hour = self._rows[node.name], hour_of(now)
+        self._rows[node.name] = row._replace(tested_hour=hour)
+        if not node.left:
+            _add(self._tested, row.tested_hour, -1)
+            _add(self._tested, hour, 1)
 
     def count_outbox(self, node: Node) -> None:
         """Counts the runs that wait at a node again."""
@@ -177,8 +181,8 @@ def _row_of(node: Node) -> _Row:
         kind=kind,
         gpus=len(node.inventory.devices),
         compared=tuple(finding.code for found in evidence.comparisons.values() for finding in found),
-        codes=frozenset(finding.code for finding in findings),
-        numbers=frozenset(_numbers_of(findings)),
+        codes=tuple(sorted({finding.code for finding in findings})),
+        numbers=tuple(sorted({*_numbers_of(findings)})),
         tested_hour=hour_of(max(node.tested_at, node.first_seen, node.forgotten_at)),
         machine_type=node.inventory.machine_type,
     )
