@@ -4,6 +4,7 @@ from collections import Counter
 
 from muster.model import Health
 from muster_coordinator.evidence.node import Node
+from muster_coordinator.evidence.node_counts import MOST_NAMED
 from muster_coordinator.evidence.node_tally import GpuLoss, NamedNode, NodeKind, Tally, hour_of
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.nodes import NodeView
@@ -12,7 +13,7 @@ WORST_FIRST = [Health.FAILED, Health.SUSPECT, Health.DEGRADED, Health.UNKNOWN, H
 
 
 def recounted(fleet: Fleet, now: float) -> Tally:
-    """What `Fleet.tally` has to be, for a fleet in which all bad nodes can be named."""
+    """What `Fleet.tally` has to be."""
     nodes = fleet._registry.nodes
     views = [view for name in fleet.names if (view := fleet.node(name, now)) is not None]
     present = [view for view in views if not view.left]
@@ -34,8 +35,8 @@ def recounted(fleet: Fleet, now: float) -> Tally:
         codes=Counter(code for view in present for code in {finding.code for finding in view.findings}),
         numbers=Counter(xid for view in present for xid in _xids(view)),
         tested=Counter(map(hour_of, times)),
-        named=tuple(NamedNode(view.name, _kind(nodes[view.name], view)) for view in bad),
-        unnamed=0,
+        named=tuple(NamedNode(view.name, _kind(nodes[view.name], view)) for view in bad[:MOST_NAMED]),
+        unnamed=max(0, len(bad) - MOST_NAMED),
         waiting_runs=sum(node.outbox for node in nodes.values()),
     )
 
