@@ -2,6 +2,8 @@
 
 import contextlib
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -91,6 +93,19 @@ def rules_without_waiting(directory: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def promtool(live):
+    """Runs promtool. Returns what it has printed."""
+
+    def run(*arguments: str | Path) -> str:
+        assert shutil.which("promtool"), "these tests need promtool: apt-get install prometheus"
+        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
 @pytest.fixture(scope="package")
 def watched(nvml_stub, tmp_path_factory) -> Iterator[Watched]:
     """One of each for all tests: the broken node has FAILED, and all was scraped after that."""
@@ -107,8 +122,8 @@ def watched(nvml_stub, tmp_path_factory) -> Iterator[Watched]:
             more = broken_driver(directory, nvml_stub) if node == BROKEN else {}
             settings = agent_settings(directory, node, listen, ready["broker"])
             running.enter_context(part(directory, "agent", settings, **more))
-        receiver = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}
-        alerts = running.enter_context(alertmanager(directory, receiver))
+        (routing,) = (block for block in SHOWN if "route" in block)
+        alerts = running.enter_context(alertmanager(directory, routing))
         coordinator = urlsplit(ready["api"]).netloc
         settings = {
             "scrape_configs": scrape_settings(directory, coordinator, [*agents.values()]),

@@ -1,16 +1,17 @@
 """Each alert rule fires when it must and only then: promtool evaluates the rules on synthetic series."""
 
+import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "daemonset" / "components" / "monitoring" / "alerts.yaml"
 RUNBOOKS = ROOT / "docs" / "how-to" / "alerts.md"
+GUIDE = (ROOT / "docs" / "how-to" / "monitoring.md").read_text(encoding="utf-8")
 INSTANCE = {"instance": "coordinator:8787", "job": "muster-coordinator"}
 
 Series = dict[str, float]
@@ -196,18 +197,6 @@ def unit_test(case: Case) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def promtool(live):
-    """Runs promtool, which Debian's package `prometheus` has. Returns what it has printed."""
-
-    def run(*arguments: str | Path) -> str:
-        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    return run
-
-
 def test_every_alert_fires_when_it_must(promtool, tmp_path):
     """Not before its time is over, alone, and with a sentence that a person understands."""
     quiet = {
@@ -239,3 +228,15 @@ def test_every_alert_has_a_runbook():
     for rule in rules():
         anchor = f"https://muster.example/docs/how-to/alerts.html#{rule['alert'].lower()}"
         assert rule["annotations"]["runbook_url"] == anchor
+
+
+def test_the_runbooks_can_be_moved(live, tmp_path):
+    """The command of the guide puts the operator's address in the place of ours, everywhere."""
+    (command,) = re.findall(r"^sed -i .*$", GUIDE, re.MULTILINE)
+    copy = tmp_path / RULES.relative_to(ROOT)
+    copy.parent.mkdir(parents=True)
+    copy.write_text(RULES.read_text(encoding="utf-8"), encoding="utf-8")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, timeout=60)
+    (group,) = yaml.safe_load(copy.read_text(encoding="utf-8"))["groups"]
+    moved = [rule["annotations"]["runbook_url"] for rule in group["rules"]]
+    assert {url.partition("/how-to/alerts.html#")[0] for url in moved} == {"https://docs.internal/muster/docs"}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 from tests.monitoring.conftest import BROKEN, COMPONENT, Watched
-from tests.monitoring.test_alerts import promtool  # noqa: F401  a fixture
 from tests.waiting import wait_for
 
 DASHBOARDS = sorted((COMPONENT / "dashboards").glob("*.json"))
@@ -68,7 +67,7 @@ def test_a_dashboard_can_be_imported_anywhere(path):
     assert max(x for x, _ in fields) < 24
 
 
-def test_every_query_can_be_parsed(promtool, tmp_path):  # noqa: F811
+def test_every_query_can_be_parsed(promtool, tmp_path):
     """By promtool, as expressions of rules."""
     found = [query for path in DASHBOARDS for query in queries(path)]
     rules = [{"record": f"query:{number}", "expr": query} for number, query in enumerate(found)]

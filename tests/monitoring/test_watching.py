@@ -3,12 +3,13 @@
 import json
 import subprocess
 
+from tests.cases import cases
 from tests.monitoring.conftest import BROKEN, Watched
 from tests.waiting import wait_for
 
 
 def test_an_alert_reaches_alertmanager(watched: Watched):
-    """A simulated device fails, its node is FAILED, and the alert names the node and where to read on."""
+    """A device of NVML's stub fails, its node is FAILED, and the alert names the node and where to read on."""
     command = ["amtool", f"--alertmanager.url=http://{watched.alertmanager}", "alert", "query", "--output=json"]
 
     def received():
@@ -21,6 +22,7 @@ def test_an_alert_reaches_alertmanager(watched: Watched):
     assert alert["annotations"]["summary"].startswith(f"Failed nodes: 1, such as {BROKEN} (")
     assert alert["annotations"]["runbook_url"].endswith("/alerts.html#musternodesfailed")
     assert alert["status"]["state"] == "active"
+    assert [receiver["name"] for receiver in alert["receivers"]] == ["tickets"]
 
 
 def test_other_alerts_do_not_fire(watched: Watched):
@@ -34,3 +36,19 @@ def test_scrapes_need_the_token(watched: Watched):
     """All targets are up, with the token that the guide says to use."""
     targets = watched.prometheus.get("targets", state="active")["activeTargets"]
     assert {target["health"] for target in targets} == {"up"}, targets
+
+
+@cases(
+    ("alert", "severity", "receiver"),
+    [
+        ("MusterBrokerAway", "critical", "pager"),
+        ("MusterNodesFailed", "warning", "tickets"),
+        ("DiskFull", "critical", "tickets"),
+    ],
+)
+def test_alerts_go_where_the_guide_says(watched: Watched, alert, severity, receiver):
+    """What is critical about muster goes to the pager."""
+    command = ["amtool", f"--alertmanager.url=http://{watched.alertmanager}", "config", "routes", "test"]
+    labels = [f"alertname={alert}", f"severity={severity}"]
+    done = subprocess.run([*command, *labels], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == receiver

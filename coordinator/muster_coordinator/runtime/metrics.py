@@ -91,7 +91,9 @@ class CoordinatorMetrics(Collector):
         )
         retention = self._retention.counts
         yield counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
-        yield counter("muster_runs_thinned", "Deprecated: use muster_runs_summarised. Removed in 0.3", retention.runs)
+        yield counter(
+            "muster_runs_thinned", "Deprecated: use muster_runs_summarised_total. Removed in 0.3", retention.runs
+        )
         yield counter("muster_summaries_removed", "Hourly summaries deleted by retention", retention.summaries)
         use = self._retention.budget.use
         yield gauge("muster_store_bytes", "Bytes that the database uses, measured every hour", use.used_bytes)
