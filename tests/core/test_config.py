@@ -8,8 +8,8 @@ from pydantic import Field
 from tests.cases import cases
 
 from muster.addresses import is_loopback, split_address
+from muster.agent_settings import AgentSettings
 from muster.config import (
-    AgentSettings,
     BrokerSettings,
     CheckSettings,
     Config,

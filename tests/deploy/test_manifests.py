@@ -18,7 +18,7 @@ SECRETS = {
 }  # fmt: skip
 """Those that daemonset/secrets prints."""
 
-OTHER_SECRETS = {"muster-agent-token"}
+OTHER_SECRETS = {"muster-agent-token", "muster-read-token"}
 """Those that the guides have an operator create."""
 
 FIELDS = {"spec.nodeName": "gpu1", "status.hostIP": "10.0.0.1", "metadata.uid": "0f7c"}

@@ -14,14 +14,16 @@ COMPONENT = ROOT / "daemonset" / "components" / "monitoring"
 pytestmark = pytest.mark.parametrize("variant", ["everything"], indirect=True)
 
 
-def test_the_coordinator_is_found_and_answers(manifests):
-    """By the labels of its Service, at a port of it, with the token of the API; the job has the name in the alerts."""
+def test_the_coordinator_is_found_and_answers(manifests, pods):
+    """By the labels of its Service, at a port of it, with a token that may read; the job has the name in the alerts."""
     monitor = manifests["ServiceMonitor", "muster-coordinator"]["spec"]
     service = manifests["Service", "muster-coordinator"]
     assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     (endpoint,) = monitor["endpoints"]
     assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
-    assert endpoint["authorization"] == {"credentials": {"name": "muster-token", "key": "token"}}
+    mounted_as_file(
+        pods["muster-coordinator"], "MUSTER_HTTP__READ_TOKEN_FILE", endpoint["authorization"]["credentials"]
+    )
     assert f'up{{job="{service["metadata"]["name"]}"}}' in (COMPONENT / "alerts.yaml").read_text(encoding="utf-8")
 
 
@@ -46,21 +48,25 @@ def test_the_agents_are_found_and_answer(manifests, pods):
     (port,) = (port for port in container["ports"] if port["name"] == endpoint["port"])
     variables = {variable["name"]: variable.get("value") for variable in container["env"]}
     assert variables["MUSTER_AGENT__LISTEN"] == f"0.0.0.0:{port['containerPort']}"
-    credentials = endpoint["authorization"]["credentials"]
-    (volume,) = (volume for volume in pods["muster-agent"]["volumes"] if volume["name"] == "agent-token")
-    assert volume["secret"]["secretName"] == credentials["name"]
-    (mount,) = (mount for mount in container["volumeMounts"] if mount["name"] == "agent-token")
-    assert variables["MUSTER_AGENT__TOKEN_FILE"] == f"{mount['mountPath']}/{credentials['key']}"
+    mounted_as_file(pods["muster-agent"], "MUSTER_AGENT__TOKEN_FILE", endpoint["authorization"]["credentials"])
 
 
-def test_the_guide_creates_the_secret_of_the_agents(manifests):
-    """With the name, the namespace and the key that the component uses."""
-    monitor = manifests["PodMonitor", "muster-agent"]
-    credentials = monitor["spec"]["podMetricsEndpoints"][0]["authorization"]["credentials"]
-    (created,) = re.findall(
-        r"^\$ kubectl -n (\S+) create secret generic (\S+) --from-literal=(\w+)=", GUIDE, re.MULTILINE
-    )
-    assert created == (monitor["metadata"]["namespace"], credentials["name"], credentials["key"])
+def mounted_as_file(pod, variable, credentials):
+    """The file that the setting names is the key of the Secret that Prometheus sends."""
+    (container,) = pod["containers"]
+    (path,) = (Path(each["value"]) for each in container["env"] if each["name"] == variable)
+    (mount,) = (mount for mount in container["volumeMounts"] if mount["mountPath"] == str(path.parent))
+    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == mount["name"])
+    assert (volume["secret"]["secretName"], path.name) == (credentials["name"], credentials["key"])
+
+
+def test_the_guide_creates_both_secrets(manifests):
+    """With the names, the namespace and the key that the components use."""
+    command = re.compile(r"^\$ kubectl -n (\S+) create secret generic (\S+) --from-literal=(\w+)=", re.MULTILINE)
+    (service,) = manifests["ServiceMonitor", "muster-coordinator"]["spec"]["endpoints"]
+    (pod,) = manifests["PodMonitor", "muster-agent"]["spec"]["podMetricsEndpoints"]
+    used = (endpoint["authorization"]["credentials"] for endpoint in (service, pod))
+    assert command.findall(GUIDE) == [("muster", each["name"], each["key"]) for each in used]
 
 
 def test_rules_and_dashboards_are_those_of_the_files(manifests):

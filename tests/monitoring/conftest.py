@@ -110,12 +110,12 @@ def promtool(live):
 def watched(nvml_stub, tmp_path_factory) -> Iterator[Watched]:
     """One of each for all tests: the broken node has FAILED, and all was scraped after that."""
     directory = tmp_path_factory.mktemp("watched")
-    for name in ("muster-token", "muster-agent-token"):
+    for name in ("token", "muster-read-token", "muster-agent-token"):
         (directory / name).write_text(f"secret of {name}", encoding="utf-8")
     free = {"listen": "127.0.0.1:0"}
-    http = {**free, "token_file": str(directory / "muster-token")}
+    tokens = {"token_file": str(directory / "token"), "read_token_file": str(directory / "muster-read-token")}
     with contextlib.ExitStack() as running:
-        log = running.enter_context(part(directory, "coordinator", {"http": http, "broker": free}))
+        log = running.enter_context(part(directory, "coordinator", {"http": {**free, **tokens}, "broker": free}))
         ready = wait_for(lambda: logged(log, "coordinator_ready"), "the coordinator")
         agents = {node: free_address() for node in (BROKEN, HEALTHY)}
         for node, listen in agents.items():

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping
 
+from muster.agent_settings import AgentSettings
 from muster.check import AnyCheck, Params, valid_params
-from muster.config import AgentSettings, CheckSettings
+from muster.config import CheckSettings
 from muster.errors import Refused, SettingsError, unknown
 from muster_agent.decide.plan import PlannedCheck
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from muster.config import DeviceFigures
+from muster.agent_settings import DeviceFigures
 from muster.model import Json, Run
 
 CHECKS = ("nvml", "simulated")

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
-from muster.config import DeviceFigures
+from muster.agent_settings import DeviceFigures
 from muster.model import Run
 from muster.version import __version__
 from muster_agent.wire.device_metrics import DeviceMetrics

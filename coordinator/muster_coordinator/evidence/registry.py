@@ -267,8 +267,6 @@ class NodeRegistry:
     def take_findings(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         """Adds the findings of a sweep that has ended as evidence about its nodes."""
         commands: list[FleetCommand] = []
-        for name in record.tested_nodes:
-            self.counts.note_tested(self.nodes[name], now)
         for failed in record.failed_nodes:
             commands += self._convict(failed, record, now)
         for name in record.cleared_nodes:

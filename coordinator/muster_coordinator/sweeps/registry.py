@@ -223,4 +223,6 @@ class SweepRegistry:
         self._ended[record.id] = record
         if len(self._ended) > ENDED_SWEEPS_KEPT:
             self._ended.popitem(last=False)
+        for name in record.tested_nodes:
+            self._registry.counts.note_tested(self._registry.nodes[name], now)
         return self._registry.take_findings(record, now)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muster.agent_settings import AgentSettings
 from muster.check import AnyCheck, Check, Params, Scope
-from muster.config import AgentSettings, CheckSettings
+from muster.config import CheckSettings
 from muster.errors import Refused, SettingsError
 from muster.model import Measurement
 from muster_agent.decide.plan import PlannedCheck, announced

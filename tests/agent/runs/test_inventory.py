@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from muster.config import AgentSettings, Settings
+from muster.agent_settings import AgentSettings
+from muster.config import Settings
 from muster.errors import SettingsError
 from muster.labels import MOST_LABELS, valid_labels
 from muster.model import Inventory, Topology

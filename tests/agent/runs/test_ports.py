@@ -6,8 +6,9 @@ import socket
 
 import pytest
 
+from muster.agent_settings import AgentSettings
 from muster.check import Check, Params, Scope
-from muster.config import AgentSettings, BrokerSettings, Settings
+from muster.config import BrokerSettings, Settings
 from muster.model import Measurement
 from muster_agent.decide.events import ConnectToRankZero, PortOpened, PortRefused, RankZeroReached, RankZeroUnreachable
 from muster_agent.decide.orders import Order

@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from tests.cases import cases
 
-from muster.config import DeviceFigures
+from muster.agent_settings import DeviceFigures
 from muster.model import Run, Verdict
 from muster_agent.wire.device_metrics import FIGURES
 from muster_agent.wire.metrics import AgentMetrics

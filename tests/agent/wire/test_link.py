@@ -8,7 +8,8 @@ from typing import Any
 import aiomqtt
 import pytest
 
-from muster.config import AgentSettings, BrokerSettings, Settings
+from muster.agent_settings import AgentSettings
+from muster.config import BrokerSettings, Settings
 from muster.errors import SettingsError
 from muster.model import Inventory, Run, Verdict
 from muster.wire import codec

@@ -252,7 +252,6 @@ def test_a_sweep_tests_nodes() -> None:
     for node in NODES:
         world.join(node)
     joined, world.now = world.now, world.now + 7200.0
-    registry = world.fleet._registry
     record = SweepRecord(
         id="s1",
         state=SweepState.FINISHED,
@@ -264,6 +263,6 @@ def test_a_sweep_tests_nodes() -> None:
         failed_nodes=(FailedNode(node="n2", code="gemm.slow", confidence=1.0, reasons=()),),
         inconclusive=("n3",),
     )
-    registry.take_findings(record, world.now)
+    world.fleet._sweeps._conclude(record, world.now)
     assert_counts(world.fleet, world.now)
     assert world.fleet.tally(world.now).not_tested_since(joined + 3600.0) == len(NODES) - 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.config import AgentSettings
+from muster.agent_settings import AgentSettings
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.rate_limits import KIB, LIMITS, MIB, Allowances, AllowedRate, MessageLimits, Meter
 
