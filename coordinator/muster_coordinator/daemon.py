@@ -57,6 +57,8 @@ from muster_coordinator.sweeps.timetable import REMEMBERED_S
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.handlers import Api
 from muster_coordinator.web.node_lists import NodeListApi
+from muster_coordinator.web.pages.fleet_reader import FleetReader
+from muster_coordinator.web.pages.page_routes import Pages
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
@@ -202,7 +204,7 @@ class Shell:
     retention: Retention
 
     def routes(self, store: Store) -> list[web.RouteDef]:
-        """The whole API."""
+        """The whole API, and the pages."""
         figures = CoordinatorMetrics(
             pipeline=self.pipeline,
             link=self.link,
@@ -224,11 +226,19 @@ class Shell:
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
         lists, viewer = NodeListApi(pipeline=self.pipeline, store=store), ViewerApi(changes=self.changes)
+        reader = FleetReader(
+            pipeline=self.pipeline,
+            store=store,
+            link=self.link,
+            poller=self.poller,
+            disk=self.retention.budget.use,
+        )
         return [
             *(route.bound(api) for route in FLEET_ROUTES),
             *(route.bound(lists) for route in NODE_LIST_ROUTES),
             *(route.bound(viewer) for route in VIEWER_ROUTES),
             *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
+            *Pages(reader).routes(),
         ]
 
     @asynccontextmanager

@@ -12,6 +12,7 @@ PACKAGES = {
         "amqtt",
         "cronsim",
         "greenlet",
+        "jinja2",
         "prometheus_client",
         "sqlalchemy",
         "tzdata",

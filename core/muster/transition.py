@@ -13,13 +13,14 @@ from muster.model import Action, Data, Finding, Instant, Name, ServiceState
 OUT_OF_SERVICE = frozenset({ServiceState.ACCEPTING, ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which a node must get no work."""
 
-_IN_WORDS = {
+ACTION_TEXTS = {
     Action.CHECK_APPLICATION: "check the application",
     Action.RESET_GPU: "reset the GPU",
     Action.REBOOT_NODE: "reboot the node",
     Action.INSPECT_HARDWARE: "inspect the hardware",
     Action.REPLACE: "replace the hardware",
 }
+"""The recommended actions in words; NONE has none."""
 
 _UUID_ENDS_BY = 112
 """Characters of `cause_text` within which the UUID of the GPU ends, unless other parts are long.
@@ -136,7 +137,7 @@ def describe_causes(causes: Sequence[Cause], action: Action, note: str = "") -> 
     XID 74 GPU2`. An XID has its meaning in place of a code: `XID 79 GPU3: GPU has fallen off the bus; reboot the node`.
     """
     worst, *others = causes
-    todo = "; ".join(filter(None, (_IN_WORDS.get(action, ""), worst.uuid)))
+    todo = "; ".join(filter(None, (ACTION_TEXTS.get(action, ""), worst.uuid)))
     more = f"+{len(others)} more: {', '.join(cause.full for cause in others)}" if others else ""
     if worst.label == worst.code:
         return "; ".join(filter(None, (f"{worst.short}: {worst.code}{note}", todo, worst.summary, more)))

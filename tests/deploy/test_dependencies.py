@@ -79,11 +79,27 @@ def test_guides_say_how_to_install():
     assert len(re.findall(r"pip (?:install|wheel) .*--constraint ", guide)) == 5
 
 
-def test_the_wheel_carries_the_pins(tmp_path):
-    """For an installation from an index, or from a directory of wheels."""
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", tmp_path]
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from this checkout."""
+    directory = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", directory]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = tmp_path.glob("*.whl")
+    (built,) = directory.glob("*.whl")
+    return built
+
+
+def test_the_wheel_carries_the_web_pages(wheel):
+    """Templates and files as they are here: pages need nothing else."""
+    pages = ROOT / "coordinator" / "muster_coordinator" / "web" / "pages"
+    files = [path for name in ("templates", "static") for path in (pages / name).iterdir()]
+    assert len(files) >= 8
+    carried = {path: zipfile.Path(wheel, str(path.relative_to(pages.parent.parent.parent))) for path in files}
+    assert [path for path, inside in carried.items() if inside.read_bytes() != path.read_bytes()] == []
+
+
+def test_the_wheel_carries_the_pins(wheel):
+    """For an installation from an index, or from a directory of wheels."""
     carried = zipfile.Path(wheel, "muster/constraints.txt").read_text(encoding="utf-8")
     assert pins(carried) == PINS
 

@@ -55,6 +55,12 @@ def _case_row(case: CaseView) -> tuple[str, ...]:
 
 def why(case: CaseView) -> Iterator[str]:
     """Why a node is in its state, what keeps it there and the next step, the most important first."""
+    yield from why_so_far(case)
+    yield from what_comes_next(case)
+
+
+def why_so_far(case: CaseView) -> Iterator[str]:
+    """Why a node is in its state, and what keeps it there."""
     if case.left_alone_because is not None:
         yield case.left_alone_because
     yield from _found(case)
@@ -67,7 +73,6 @@ def why(case: CaseView) -> Iterator[str]:
     if case.will_drain_again:
         yield from case.will_drain_again
         yield "To prevent that, hold the node or add a policy row"
-    yield from _what_comes_next(case)
 
 
 def _found(case: CaseView) -> Iterator[str]:
@@ -91,7 +96,8 @@ def _whereabouts(case: CaseView) -> Iterator[str]:
         yield "Left the fleet"
 
 
-def _what_comes_next(case: CaseView) -> Iterator[str]:
+def what_comes_next(case: CaseView) -> Iterator[str]:
+    """What must happen before the node is in service again; nothing for one that is."""
     is_new = case.state is ServiceState.ACCEPTING and case.requirement is None
     if is_new and case.unfit_because:
         yield f"Not accepted: {case.unfit_because}"
@@ -173,7 +179,13 @@ def _outcome_lines(decided: Decided) -> list[str]:
 def _decision_row(decided: Decided) -> tuple[str, ...]:
     if isinstance(decided, Asked):
         request = decided.request
-        return instant_text(decided.at), decided.node or "-", _what(decided), request.by, _one_line([request.reason])
+        return (
+            instant_text(decided.at),
+            decided.node or "-",
+            what_was_asked(decided),
+            request.by,
+            _one_line([request.reason]),
+        )
     transition = decided.transition
     causes = transition.causes
     found = describe_causes(causes, Action.NONE) if causes else ", ".join(transition.codes)
@@ -183,7 +195,7 @@ def _decision_row(decided: Decided) -> tuple[str, ...]:
     return instant_text(transition.at), transition.node, what, transition.by or "-", _one_line([reason])
 
 
-def _what(asked: Asked) -> str:
+def what_was_asked(asked: Asked) -> str:
     """The name of the requested command."""
     match asked.request:
         case HoldRequested():

@@ -24,6 +24,11 @@ def local_url(listen: str) -> str:
     return f"http://{_EVERY_ADDRESS.get(host, host)}:{port}"
 
 
+def page_url(listen: str) -> str:
+    """The page of the coordinator on this host that listens at `listen`."""
+    return f"{local_url(listen)}/"
+
+
 class Client:
     """A client of one coordinator. Raises Refused for its errors, Unavailable if it cannot be reached or answer."""
 

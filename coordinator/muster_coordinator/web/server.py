@@ -11,6 +11,7 @@ from muster.connections import NO_ROOM, Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
 from muster_coordinator.web.login import SessionApi
+from muster_coordinator.web.pages.error_page import as_error_pages
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.requests import only_text
 from muster_coordinator.web.viewer_routes import SESSION_ROUTES
@@ -37,9 +38,10 @@ def listen(address: str) -> tuple[socket.socket, str]:
 
 
 def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
-    """The routes and those of the login, behind the guard; every error is a problem."""
+    """The routes and those of the login, behind the guard; every error is a problem, or a page for browsers."""
     connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
-    app = http_server.application(connections, [as_problems, guard(access), only_text], most_body_bytes=MOST_BODY_BYTES)
+    middlewares = [as_problems, as_error_pages, guard(access), only_text]
+    app = http_server.application(connections, middlewares, most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
     app.add_routes(route.bound(SessionApi(access)) for route in SESSION_ROUTES)
     return app

@@ -55,11 +55,17 @@ def test_everything_is_explained():
         assert [it["name"] for it in operation["parameters"] if not it["description"]] == [], (method, path)
 
 
+PAGES = {"/", "/nodes", "/nodes/{node}"}
+"""Pages for people, beside the files that they load."""
+
+
 async def test_the_document_has_every_route(api):
-    """And no other; HEAD is said to be wherever GET is."""
+    """Of the API, and no other; HEAD is said to be wherever GET is."""
     routes = application(api.shell.routes(api.store), Access("any", Right.CHANGE, "")).router.routes()
     served = {(it.method, it.resource.canonical) for it in routes if it.resource and it.method != "HEAD"}
-    assert {(method, path) for method, path, _ in operations()} == served
+    pages = {(method, path) for method, path in served if path in PAGES or path.startswith("/static/")}
+    assert {(method, path) for method, path, _ in operations()} == served - pages
+    assert {("GET", path) for path in PAGES} <= pages
 
 
 async def test_the_document_is_served(api):

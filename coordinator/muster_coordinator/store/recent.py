@@ -1,0 +1,45 @@
+"""What happened lately in the whole fleet: entries of all stories, and requests of people."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from sqlalchemy import Select, or_, select
+
+from muster_coordinator.model.nodes import StoryEntry
+from muster_coordinator.model.quarantine_events import Asked
+from muster_coordinator.store.database import Database
+from muster_coordinator.store.tables import REQUESTS, STORY
+
+EntryT = TypeVar("EntryT", bound=BaseModel)
+
+
+async def story_since(
+    database: Database, since: float, kinds: Sequence[str], limit: int
+) -> tuple[tuple[StoryEntry, ...], bool]:
+    """The entries of these kinds since then, the latest first, at most `limit`; and whether there are more.
+
+    The kind stands in the body only. The database looks for it there, otherwise a sweep, which writes an entry for each
+    of its nodes, would hide all others.
+    """
+    of_kind = or_(*(STORY.c.body.contains(f'"kind":"{kind}"', autoescape=True) for kind in kinds))
+    query = select(STORY.c.number, STORY.c.body).where(STORY.c.at >= since, of_kind).order_by(STORY.c.number.desc())
+    found, is_cut = await _read(database, "story", query, StoryEntry.model_validate_json, limit)
+    return tuple(entry for entry in found if entry.kind in kinds), is_cut
+
+
+async def asked_since(database: Database, since: float, limit: int) -> tuple[tuple[Asked, ...], bool]:
+    """What people requested since then, the latest first, at most `limit`; and whether there is more."""
+    query = select(REQUESTS.c.id, REQUESTS.c.body).where(REQUESTS.c.at >= since).order_by(REQUESTS.c.at.desc())
+    return await _read(database, "requests", query, Asked.model_validate_json, limit)
+
+
+async def _read(
+    database: Database, table: str, query: Select[Any], read: Callable[[str], EntryT], limit: int
+) -> tuple[tuple[EntryT, ...], bool]:
+    async with database.reading() as connection:
+        rows = [(key, body) for key, body in await connection.execute(query.limit(limit + 1))]
+    # Hundreds of entries take tens of milliseconds, in which other requests must be answered.
+    found = await asyncio.to_thread(lambda: tuple(database.unread.leave_out(table, rows[:limit], read)))
+    return found, len(rows) > limit

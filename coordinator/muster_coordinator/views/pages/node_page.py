@@ -1,0 +1,221 @@
+"""The page of one node: first why it is as it is, and what must happen before it is back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from muster.model import Device, Run, ServiceState, Severity, Verdict
+from muster.transition import ACTION_TEXTS, Cause
+from muster.units import metric_text
+from muster_coordinator.evidence.node_clock import clock_in_words
+from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
+from muster_coordinator.model.quarantine_views import CaseView
+from muster_coordinator.views.pages.bounded import Bounded, bounded
+from muster_coordinator.views.pages.node_row import NodeRow, row_of_view, worst_first
+from muster_coordinator.views.pages.selection_link import selection
+from muster_coordinator.views.quarantine_text import not_done, what_comes_next, why_so_far
+
+MOST_FINDINGS = 32
+MOST_EVIDENCE = 8
+MOST_VALUE = 200
+"""Characters of a value in the evidence; longer ones are cut."""
+
+_JUDGED = ("value", "bound", "source")
+"""What `judge_value` puts into the evidence: the measurement, the limit that it broke, and where the limit is from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingReason:
+    """A finding that stands against the node: what was measured, what was expected, and where that comes from."""
+
+    label: str
+    code: str
+    check: str
+    severity: Severity
+    summary: str
+    device: Device | None
+    is_other_device: bool
+    value: str
+    bound: str
+    source: str
+    evidence: tuple[tuple[str, str], ...]
+    todo: str
+    since: float
+    seen: float
+    runs: int
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """A level of the topology: its name, and the selection of all nodes there."""
+
+    level: str
+    name: str
+    select: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckVerdict:
+    """The last verdict of a check, and when it ran if one of the last runs is its."""
+
+    check: str
+    verdict: Verdict
+    run: Run | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePage:
+    """What the page shows of one node. A node that was forgotten has only its story, and `row` is None.
+
+    - `reasons`: why its health is as it is; `state`: why its service state is; `next_steps`: what must happen before it
+      is back; `not_done`: the actors that failed
+    - `findings`: what stands against it, the worst first
+    - `checks`: the last verdicts, the worst first; `runs` and `story`: the latest first
+    """
+
+    name: str
+    at: float
+    row: NodeRow | None
+    view: NodeView | None
+    case: CaseView | None
+    reasons: tuple[str, ...]
+    state: tuple[str, ...]
+    next_steps: tuple[str, ...]
+    not_done: tuple[str, ...]
+    findings: Bounded[FindingReason]
+    checks: tuple[CheckVerdict, ...]
+    places: tuple[NodePlace, ...]
+    failed_plugins: tuple[tuple[str, str], ...]
+    clock: str
+    runs: tuple[Run, ...]
+    story: tuple[StoryEntry, ...]
+
+    @property
+    def why_nothing(self) -> str:
+        """Why the page names no fault."""
+        if self.row is None:
+            return "This node has left the fleet and was forgotten. Its story is kept."
+        if self.row.lost:
+            return "It stopped to report without a fault. Check the node, its network and its agent."
+        if not self.checks:
+            return "No check has reported from this node yet."
+        return "Nothing stands against it: every check that has reported passes."
+
+
+def node_page(
+    name: str,
+    *,
+    at: float,
+    view: NodeView | None,
+    case: CaseView | None,
+    runs: tuple[Run, ...],
+    story: tuple[StoryEntry, ...],
+) -> NodePage:
+    """The page of this node at the time `at`."""
+    return NodePage(
+        name=name,
+        at=at,
+        row=None if view is None else row_of_view(view, is_away=False),
+        view=view,
+        case=case,
+        reasons=() if view is None else view.reasons,
+        state=() if case is None else tuple(why_so_far(case)),
+        next_steps=() if case is None else tuple(_next_steps(case)),
+        not_done=() if case is None else tuple(not_done(case)),
+        findings=Bounded() if view is None else _findings(view),
+        checks=() if view is None else _checks(view, runs),
+        places=() if view is None else _places(view),
+        failed_plugins=()
+        if view is None
+        else tuple((plugin.name, plugin.error or "") for plugin in view.plugins if plugin.status == "failed"),
+        clock=""
+        if view is None or view.clock_ahead_s is None
+        else f"Its clock is {clock_in_words(view.clock_ahead_s)}",
+        runs=runs,
+        story=story,
+    )
+
+
+def _next_steps(case: CaseView) -> Iterator[str]:
+    """What must happen before the node is in service again."""
+    if case.state is not ServiceState.IN_SERVICE and case.requirement is not None:
+        todo = ACTION_TEXTS.get(case.requirement.action)
+        if todo is not None:
+            yield f"{todo[:1].upper()}{todo[1:]}"
+    yield from what_comes_next(case)
+
+
+def _findings(view: NodeView) -> Bounded[FindingReason]:
+    by_index = {device.index: device for device in view.devices}
+    return bounded((_reason(finding, by_index) for finding in worst_first(view.findings)), MOST_FINDINGS)
+
+
+def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReason:
+    device = None if finding.device is None else devices.get(finding.device)
+    cause = Cause.of(finding, finding.check, finding.uuid)
+    evidence = finding.evidence
+    others = [(key, _value(value)) for key, value in evidence.items() if key not in _JUDGED]
+    is_judged = all(key in evidence for key in _JUDGED)
+    todo = ACTION_TEXTS.get(finding.action, "")
+    return FindingReason(
+        label=cause.full,
+        code=finding.code,
+        check=finding.check,
+        severity=finding.severity,
+        summary=finding.summary,
+        device=device,
+        is_other_device=device is not None and finding.uuid not in ("", device.uuid),
+        value=_value(evidence["value"]) if is_judged else "",
+        bound=_expected(evidence["value"], evidence["bound"]) if is_judged else "",
+        source=_value(evidence["source"]) if is_judged else "",
+        evidence=tuple(others[:MOST_EVIDENCE]),
+        todo=f"{todo[:1].upper()}{todo[1:]}",
+        since=finding.since,
+        seen=finding.seen,
+        runs=finding.runs,
+        run=finding.run,
+    )
+
+
+def _value(value: object) -> str:
+    """A value of the evidence, which an agent may fill with anything."""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= MOST_VALUE else f"{text[: MOST_VALUE - 1]}…"
+
+
+def _expected(value: object, bound: object) -> str:
+    """The limit in words: a value below it should have been at least as large."""
+    if not (isinstance(value, int | float) and isinstance(bound, int | float)):
+        return _value(bound)
+    return f"at {'least' if value < bound else 'most'} {_value(bound)}"
+
+
+_VERDICTS = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS, Verdict.SKIPPED)
+
+
+def _checks(view: NodeView, runs: tuple[Run, ...]) -> tuple[CheckVerdict, ...]:
+    latest: dict[str, Run] = {}
+    for run in runs:
+        latest.setdefault(run.check, run)
+    verdicts = sorted(view.checks.items(), key=lambda item: (_VERDICTS.index(item[1]), item[0]))
+    return tuple(CheckVerdict(check, verdict, latest.get(check)) for check, verdict in verdicts)
+
+
+def _places(view: NodeView) -> tuple[NodePlace, ...]:
+    places = {level: name for level, name in view.topology if name is not None}
+    block = places.get("block")
+    found = []
+    for level, name in places.items():
+        wider = {} if level == "block" else {"block": block}
+        found.append(NodePlace(level, name, selection(**wider, **{level: name})))
+    return tuple(found)
+
+
+MOST_METRICS = 6
+
+
+def metrics_text(run: Run) -> str:
+    """The first measured values of a run, in one line."""
+    shown = [f"{name} {metric_text(value, name)}" for name, value in [*run.metrics.items()][:MOST_METRICS]]
+    more = len(run.metrics) - len(shown)
+    return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])

@@ -1,0 +1,99 @@
+"""Reads the fleet for pages, in slices: with 10,000 nodes other requests and messages get their turn in between."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.pipeline import PRESSING, Pipeline
+from muster_coordinator.store.disk_budget import DiskUse
+from muster_coordinator.store.recent import asked_since, story_since
+from muster_coordinator.store.store import Store
+from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.views.pages.fleet_facts import RECENT_S, CoordinatorFacts, FleetFacts
+from muster_coordinator.views.pages.needs_person import MOST_TASKS
+from muster_coordinator.views.pages.node_row import NodeRow, needs_view, row_of_candidate, row_of_view
+from muster_coordinator.views.pages.recent_changes import STORY_KINDS
+from muster_coordinator.web.answers import LOOKED_AT, database_use, in_slices
+
+AT_ONCE = 50
+"""Nodes that are read at once: 0.5 ms, or 3.5 ms if something is wrong with all of them."""
+
+MOST_ENTRIES = 1_000
+"""Maximum number of story entries, and of requests, that are read for what changed lately."""
+
+MOST_SWEEPS = 10
+"""Of the latest sweeps. A sweep of 10,000 nodes takes 2 ms to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetReader:
+    """The parts of the coordinator that know what pages show."""
+
+    pipeline: Pipeline
+    store: Store
+    link: CoordinatorLink
+    poller: ActorPoller
+    disk: DiskUse
+
+    async def rows(self, names: Sequence[str] | None = None) -> tuple[NodeRow, ...]:
+        """The rows of these nodes, or of all."""
+        fleet = self.pipeline.fleet
+        away = frozenset(await in_slices(fleet.quarantine_records(), LOOKED_AT, _away))
+
+        def made(some: Sequence[str]) -> Iterable[NodeRow]:
+            for candidate in fleet.candidates(some):
+                is_away = candidate.name in away
+                if not needs_view(candidate):
+                    yield row_of_candidate(candidate, is_away=is_away)
+                elif (view := fleet.node(candidate.name, self.pipeline.clock())) is not None:
+                    yield row_of_view(view, is_away=is_away)
+
+        return tuple(await in_slices(fleet.names if names is None else names, AT_ONCE, made))
+
+    async def selected(self, select: str) -> Sequence[str]:
+        """The names of the nodes that fit a selection. Raises Refused if it is not valid."""
+        fleet = self.pipeline.fleet
+        selection = parse_selection(select)
+        candidates = await in_slices(fleet.names, LOOKED_AT, fleet.candidates)
+        return selection.fitting(candidates, fleet.declared).nodes
+
+    async def facts(self) -> FleetFacts:
+        """The whole fleet now."""
+        fleet = self.pipeline.fleet
+        rows = await self.rows()
+        at = self.pipeline.clock()
+        story, story_is_cut = await story_since(self.store.database, at - RECENT_S, STORY_KINDS, MOST_ENTRIES)
+        asked, asked_is_cut = await asked_since(self.store.database, at - RECENT_S, MOST_ENTRIES)
+        sweeps = await self.store.sweeps(MOST_SWEEPS, None)
+        quarantine = fleet.quarantine_view()
+        held = (fleet.case(name) for name in quarantine.held[:MOST_TASKS])
+        return FleetFacts(
+            at=at,
+            fleet=fleet.view(at).model_copy(update={"database": database_use(self.disk)}),
+            rows=rows,
+            quarantine=quarantine,
+            coordinator=self._coordinator(),
+            actors=self.poller.actors,
+            unheard=self.poller.unheard(fleet.is_present),
+            held=tuple(case for case in held if case is not None),
+            sweeps=sweeps.items,
+            story=story,
+            asked=asked,
+            is_cut=story_is_cut or asked_is_cut,
+        )
+
+    def _coordinator(self) -> CoordinatorFacts:
+        return CoordinatorFacts(
+            is_connected=self.link.connected,
+            muted=tuple(sorted(self.link.muted)),
+            backlog=self.pipeline.backlog,
+            usual_backlog=PRESSING,
+            is_stuck=self.pipeline.is_stuck,
+            unread=self.store.database.unread.count,
+        )
+
+
+def _away(records: Iterable[QuarantineRecord]) -> Iterable[str]:
+    return (record.node for record in records if record.is_away)

@@ -1,0 +1,65 @@
+"""Renders the templates. Whatever text a page shows, it shows as text: see `_as_text`."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from muster.instants import instant_text
+from muster.model import format_instant
+from muster.nouns import count
+from muster.terminal import in_one_line
+from muster.version import __version__
+from muster_coordinator.views.pages.ages import age_text
+from muster_coordinator.views.pages.headline import count_text
+from muster_coordinator.views.pages.node_page import metrics_text
+from muster_coordinator.views.pages.node_table import table_query
+from muster_coordinator.web.pages.static_files import static_path
+
+
+def render(template: str, **values: Any) -> str:
+    """The page of this template. Values that it names must be given."""
+    return _environment().get_template(f"{template}.html.jinja").render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("muster_coordinator.web.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_as_text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
+    environment.filters |= {"instant": instant_text, "instant_iso": format_instant}
+    environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
+    environment.globals |= {"version": __version__}
+    return environment
+
+
+def _as_text(value: Any) -> Any:
+    """Text without control characters and marks of writing direction, which could rearrange what a person reads."""
+    return in_one_line(value) if type(value) is str else value
+
+
+def _time(at: float, now: float) -> Markup:
+    """How long ago something was; the time itself is its title."""
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        format_instant(at), instant_text(at), age_text(now - at)
+    )
+
+
+def _node_path(name: str) -> str:
+    """The path of the page of a node, below `/`."""
+    return f"nodes/{quote(name, safe='')}"
+
+
+def _nodes_path(select: str | None = None, page: int = 1) -> str:
+    """The path of the table of nodes, below `/`."""
+    query: Mapping[str, str] = table_query(select, page)
+    return f"nodes?{urlencode(query)}" if query else "nodes"

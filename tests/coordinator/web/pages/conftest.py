@@ -1,0 +1,43 @@
+"""The pages of small fleets, over a real socket."""
+
+import pytest
+from aiohttp import ClientSession, ClientTimeout
+from tests.coordinator.web.pages.page_fleet import page_fleet
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml"}
+
+
+class PageReader:
+    """Asks for pages as a browser does. The fleet that they show is `fleet`."""
+
+    def __init__(self, session, fleet):
+        self.session, self.fleet = session, fleet
+
+    async def ask(self, path, **headers):
+        async with self.session.get(self.fleet.url + path, headers={**BROWSER, **headers}) as response:
+            return response, await response.text()
+
+    async def get(self, path):
+        response, text = await self.ask(path)
+        assert response.status == 200, text
+        return text
+
+
+@pytest.fixture
+def access():
+    return None
+
+
+@pytest.fixture
+def settings():
+    """Settings of the fleet, see `page_fleet`."""
+    return {}
+
+
+@pytest.fixture
+async def pages(live, data_dir, access, settings):
+    async with (
+        page_fleet(data_dir, access=access, **settings) as fleet,
+        ClientSession(timeout=ClientTimeout(total=20)) as session,
+    ):
+        yield PageReader(session, fleet)

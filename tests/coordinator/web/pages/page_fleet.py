@@ -1,0 +1,153 @@
+"""A coordinator whose broker is away, with a fleet that a test feeds, and its pages over a real socket."""
+
+from contextlib import asynccontextmanager
+
+from tests.coordinator.offline_shell import EPOCH, offline_shell
+
+from muster.check import CheckInfo, Needs, Scope
+from muster.config import Config, Settings
+from muster.http_server import serving
+from muster.model import Action, Device, Finding, Inventory, Run, Severity, Topology, Verdict
+from muster.plugins import Plugins
+from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
+from muster.wire.messages import InventoryReport, Presence, Report
+from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, Ticked
+from muster_coordinator.quarantine.policy import Policy
+from muster_coordinator.runtime.pipeline import Pipeline
+from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.store.store import Store
+from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.server import application, listen
+
+START = 1_800_000_000.0
+GB = 1 << 30
+
+
+def check(name, scope=Scope.NODE):
+    return CheckInfo(
+        name=name,
+        summary="",
+        scope=scope,
+        needs=Needs.NOTHING,
+        cadence_s=60.0 if scope is Scope.NODE else None,
+        timeout_s=20.0,
+        objective=None,
+        params={"type": "object", "properties": {}, "additionalProperties": False},
+    )
+
+
+def place(number, *, leaf=16, rack=32, block=256):
+    """The place of the node with this number."""
+    return Topology(
+        block=f"b{number // block + 1}", rack=f"r{number // rack + 1:02}", leaf=f"leaf{number // leaf + 1:02}"
+    )
+
+
+def finding(code="gemm.slow", summary="310 TFLOP/s, at least 556 are expected", **more):
+    return Finding(**{"code": code, "summary": summary, "severity": Severity.ERROR, "action": Action.REPLACE, **more})
+
+
+SLOW = finding(device=3, evidence={"value": 310.25, "bound": 556.0, "source": "NVIDIA data sheet, H100 SXM"})
+LOST_GPU = finding(
+    "gemm.device_lost",
+    "XID 79, GPU has fallen off the bus",
+    device=5,
+    action=Action.REBOOT_NODE,
+    evidence={"xid": 79},
+)
+
+
+class PageFleet:
+    """A fleet whose time is in `now`. `url` is where its pages are."""
+
+    def __init__(self, shell, url, clock):
+        self.shell, self.url, self._clock = shell, url, clock
+        self._seqs: dict[str, int] = {}
+
+    @property
+    def now(self):
+        return self._clock[0]
+
+    async def feed(self, event):
+        self._clock[0] += 0.001
+        await self.shell.pipeline.feed(event).wait()
+
+    async def join(self, *nodes, topology=place, devices=8, **inventory):
+        """These nodes join, and pass their check."""
+        for number, node in enumerate(nodes):
+            made = Inventory(
+                devices=tuple(
+                    Device(
+                        index=index,
+                        uuid=f"GPU-{node}-{index:04}",
+                        model="NVIDIA H100 80GB HBM3",
+                        pci_address=f"00000000:{index + 1:02X}:00.0",
+                        memory_bytes=80 * GB,
+                    )
+                    for index in range(devices)
+                ),
+                topology=topology(number) if topology else Topology(),
+                **inventory,
+            )
+            checks = (check("gemm"), check("collective", Scope.GROUP))
+            head = {"id": f"m-{node}", "sent_at": self.now, "node": node}
+            await self.feed(PresenceSeen(Presence(**head, online=True)))
+            await self.feed(InventorySeen(InventoryReport(**head, inventory=made, checks=checks)))
+            await self.report(node)
+
+    async def report(self, node, *findings, verdict=None):
+        """A node reports a run of its check."""
+        seq = self._seqs[node] = self._seqs.get(node, 0) + 1
+        run = Run(
+            id=f"{node}-{seq}",
+            node=node,
+            check="gemm",
+            verdict=verdict or (Verdict.FAIL if findings else Verdict.PASS),
+            findings=findings,
+            metrics={"tflops": [600.0, 590.5]},
+            started_at=self.now,
+            duration_s=0.1,
+            seq=seq,
+        )
+        message = Report(id=f"m-{run.id}", sent_at=self.now, node=node, stream=node, after=seq - 1, runs=(run,))
+        await self.feed(ReportSeen(message))
+
+    async def leave(self, *nodes):
+        """The heartbeats of these nodes stop."""
+        for node in nodes:
+            message = Presence(id=f"l-{node}", sent_at=self.now, node=node, online=False, goodbye=True)
+            await self.feed(PresenceSeen(message))
+
+    async def beat(self, *nodes):
+        for node in nodes:
+            await self.feed(PresenceSeen(Presence(id=f"b-{node}", sent_at=self.now, node=node, online=True)))
+
+    async def pass_time(self, seconds):
+        """Lets time pass at once."""
+        self._clock[0] += seconds
+        await self.feed(Ticked())
+
+
+@asynccontextmanager
+async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_connected=True):
+    """A fleet without nodes."""
+    clock = [START]
+    settings = Settings(data_dir=data_dir)
+    store = await Store.open(settings)
+    rules = QuarantineSettings(
+        mode=mode,
+        budget=BudgetSettings(share=share, domain_share="100%", per_minute=600),
+        returning=ReturnSettings(wait_s=600.0, pause_s=60.0, passes=2),
+    )
+    fleet = Fleet(name="prod-h100", epoch=EPOCH, rules=rules, policy=Policy(shipped_rows()), heartbeat_s=1e6)
+    pipeline = Pipeline(fleet, store, clock=lambda: clock[0])
+    pipeline.fleet.restore(await store.saved(), pipeline.clock())
+    shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)))
+    listener, url = listen("127.0.0.1:0")
+    access = access or Access("any", Right.READ, "")
+    async with shell.running(), serving(application(shell.routes(store), access), listener):
+        shell.link.connected = is_connected
+        yield PageFleet(shell, url, clock)
+        shell.stream.close()
+    await store.close()

@@ -1,0 +1,189 @@
+"""The pages in Chromium from Debian: without errors, accessible, by keyboard, below a prefix, without JavaScript."""
+
+import shutil
+
+import pytest
+import pytest_asyncio
+from axe_core_python.async_playwright import Axe
+from benchmarks.free_ports import free_port
+from playwright.async_api import async_playwright
+from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, page_fleet
+from tests.coordinator.web.pages.prefix_proxy import prefix_proxy
+
+from muster.model import Action, Severity, Verdict
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PATHS = ("/", "/nodes", "/nodes?select=rock=1", "/nodes/n03", "/nodes/n01", "/nodes/n99")
+NODES = tuple(f"n{number:02}" for number in range(16))
+CHROMIUM = "/usr/bin/chromium"
+MOST_KEYS = 200
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser(live):
+    """One browser for all tests. Root may not use its sandbox."""
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        await running.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(live, empty_database, tmp_path_factory):
+    """A fleet of 16 nodes with a failed, a suspect, a degraded and a silent one, and two racks."""
+    directory = tmp_path_factory.mktemp("data")
+    shutil.copy(empty_database, directory)
+    async with page_fleet(directory) as fleet:
+        await fleet.join(*NODES)
+        for _ in range(2):
+            await fleet.report("n03", SLOW)
+        await fleet.report("n07", LOST_GPU)
+        odd = finding("gemm.odd", "540 TFLOP/s", severity=Severity.WARNING, action=Action.CHECK_APPLICATION)
+        await fleet.report("n09", odd, verdict=Verdict.WARN)
+        await fleet.leave("n11")
+        await fleet.pass_time(120)
+        yield fleet.url
+
+
+class Visit:
+    """A page in the browser, and what went wrong on it. `foreign` are requests to other origins."""
+
+    def __init__(self, page, url):
+        self.page, self.url = page, url
+        self.wrong: list[str] = []
+        self.foreign: list[str] = []
+        page.on("console", lambda message: self.wrong.append(message.text))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("request", self._note_request)
+
+    def _note_request(self, request):
+        if not request.url.startswith(self.url):
+            self.foreign.append(request.url)
+
+    async def open(self, path):
+        response = await self.page.goto(self.url + path)
+        # Chromium logs the status of the page itself, which is no error of the page.
+        self.wrong = [text for text in self.wrong if f"status of {response.status}" not in text]
+        return response
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def visit(browser, url):
+    """Opens pages as `visit(**options)`, where options are those of a browser context."""
+    contexts = []
+
+    async def begin(at=url, **options):
+        context = await browser.new_context(**options)
+        contexts.append(context)
+        return Visit(await context.new_page(), at)
+
+    yield begin
+    for context in contexts:
+        await context.close()
+
+
+async def test_pages_load_without_an_error(visit):
+    """No violation of the policy, no message on the console, and nothing from elsewhere."""
+    visited = await visit()
+    for path in PATHS:
+        await visited.open(path)
+        assert await visited.page.locator("h1").count() == 1
+    assert (visited.wrong, visited.foreign) == ([], [])
+
+
+async def test_the_style_sheet_applies(visit):
+    """In light and dark."""
+    seen = set()
+    for scheme in ("light", "dark"):
+        visited = await visit(color_scheme=scheme)
+        await visited.open("/")
+        seen.add(await visited.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert len(seen) == 2
+    assert "rgba(0, 0, 0, 0)" not in seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_no_violation(visit, scheme):
+    """On any page."""
+    visited = await visit(color_scheme=scheme, bypass_csp=True)  # axe itself is an inline script
+    for path in PATHS:
+        await visited.open(path)
+        found = await Axe().run(visited.page)
+        assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]] == [], path
+
+
+async def test_everything_is_reached_by_keyboard(visit):
+    """Every link and field of the page gets the focus in turn, and the focus is visible."""
+    visited = await visit()
+    await visited.open("/")
+    wanted = set(await visited.page.evaluate("[...document.querySelectorAll('a[href], input')].map(e => e.outerHTML)"))
+    reached = set()
+    for _ in range(MOST_KEYS):
+        await visited.page.keyboard.press("Tab")
+        html, width = await visited.page.evaluate(
+            "(e => [e.outerHTML, parseFloat(getComputedStyle(e).outlineWidth)])(document.activeElement)"
+        )
+        if html in wanted:
+            assert width >= 1, html
+            reached.add(html)
+    assert wanted - reached == set()
+
+
+async def test_a_cell_of_the_map_leads_to_its_node(visit):
+    """With the keyboard, too."""
+    visited = await visit()
+    await visited.open("/")
+    await visited.page.get_by_role("link", name="n07: suspect").focus()
+    await visited.page.keyboard.press("Enter")
+    await visited.page.wait_for_url("**/nodes/n07")
+    assert await visited.page.locator("h1").inner_text() == "n07"
+
+
+async def test_pages_work_below_a_prefix(visit, url):
+    """From each page to the others, with style sheet and forms."""
+    async with prefix_proxy(url, free_port()) as below:
+        visited = await visit(at=below)
+        await visited.open("/")
+        await visited.page.get_by_role("link", name="n03: failed").click()
+        await visited.page.wait_for_url(f"{below}/nodes/n03")
+        await visited.page.get_by_role("link", name="r01").first.click()
+        await visited.page.wait_for_url(f"{below}/nodes?select=block*")
+        await visited.page.get_by_label("Find nodes").fill("health=FAILED")
+        await visited.page.get_by_label("Find nodes").press("Enter")
+        await visited.page.wait_for_url(f"{below}/nodes?select=health%3DFAILED")
+        assert await visited.page.locator("tbody tr").count() == 1
+        await visited.page.get_by_role("link", name="muster").click()
+        await visited.page.wait_for_url(f"{below}/")
+        assert (visited.wrong, visited.foreign) == ([], [])
+
+
+async def test_pages_read_without_javascript(visit):
+    """They have none."""
+    visited = await visit(java_script_enabled=False)
+    await visited.open("/")
+    assert await visited.page.get_by_text("XID 79, GPU has fallen off the bus").first.is_visible()
+    await visited.open("/nodes/n03")
+    assert await visited.page.get_by_text("NVIDIA data sheet").is_visible()
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+async def test_no_page_is_wider_than_the_window(visit, width):
+    """What is wider scrolls by itself."""
+    visited = await visit(viewport={"width": width, "height": 800})
+    for path in PATHS:
+        await visited.open(path)
+        assert await visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+
+
+async def test_forced_colours_and_print_keep_the_map(visit):
+    """A cell has a colour of its own against the page in both."""
+    for media in ({"forced_colors": "active"}, {"media": "print"}):
+        visited = await visit()
+        await visited.page.emulate_media(**media)
+        await visited.open("/")
+        fill, back = await visited.page.evaluate(
+            "[getComputedStyle(document.querySelector('.solid.healthy')).fill,"
+            " getComputedStyle(document.body).backgroundColor]"
+        )
+        assert fill not in (back, "none")
