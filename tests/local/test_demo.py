@@ -24,6 +24,7 @@ def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_pat
     running = local("demo", *arguments, **torch_in_agents)
     assert running.process.wait(DEADLINE_S + 10) == 0, running.text
     assert f"broker and coordinator are up: http://{listen}\n" in running.text
+    assert f"the fleet in a browser: http://{listen}/\n" in running.text
     outcome = json.loads(report.read_text())
     assert set(outcome) == {"ok", "injected", "named", "nodes", "sweep", "duration_s"}
     assert (outcome["ok"], set(outcome["named"])) == (True, set(outcome["injected"]))

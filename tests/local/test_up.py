@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import urllib.request
 
 import pytest
 
@@ -22,6 +23,14 @@ def up(local, eventually):
     url = running.logged("coordinator_ready")["api"]
     eventually(lambda: is_known(url), "the agent to be known")
     return running, url
+
+
+def test_it_prints_the_address_of_the_page(up):
+    """A browser that opens it sees the fleet."""
+    running, url = up
+    assert f"the fleet in a browser, as soon as the coordinator is ready: {url}/\n" in running.text
+    page = urllib.request.urlopen(f"{url}/", timeout=20).read().decode()
+    assert 'href="nodes/here"' in page
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

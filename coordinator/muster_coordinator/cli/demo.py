@@ -97,6 +97,6 @@ async def _stay(running: "Demo") -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
-    say(f"the fleet stays up; its API is at {running.url}; press Ctrl-C to end it")
+    say(f"the fleet stays up; look at it in a browser: {running.url}/ (press Ctrl-C to end it)")
     say(f"to change things with `muster`, set MUSTER_URL={running.url} MUSTER_DATA_DIR={running.data_dir}")
     await stopped.wait()

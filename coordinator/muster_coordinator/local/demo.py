@@ -38,7 +38,7 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.sweeps.progress import News
 from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.web.client import Client, local_url
+from muster_coordinator.web.client import Client, local_url, page_url
 from muster_coordinator.web.local_token import find_token
 
 DEADLINE_S = 240.0
@@ -131,6 +131,7 @@ class Demo:
         if self._token_file is None:
             self._client = Client(self.url, find_token(self.data_dir, self.url))
         self._step(f"broker and coordinator are up: {self.url}")
+        self._line(f"           the fleet in a browser: {page_url(self._addresses.http)}")
 
     async def _start_agents(self) -> None:
         for node in self._plan.nodes:
