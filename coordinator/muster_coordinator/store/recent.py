@@ -1,4 +1,4 @@
-"""What happened lately in the whole fleet: entries of all stories, and requests of people."""
+"""What happened lately in the whole fleet: entries of all stories, requests of people, and transitions."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,10 +7,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from sqlalchemy import Select, or_, select
 
+from muster.transition import Transition
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import Asked
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.store.database import Database
-from muster_coordinator.store.tables import REQUESTS, STORY
+from muster_coordinator.store.tables import ACTIONS, REQUESTS, STORY
 
 EntryT = TypeVar("EntryT", bound=BaseModel)
 
@@ -33,6 +35,13 @@ async def asked_since(database: Database, since: float, limit: int) -> tuple[tup
     """What people requested since then, the latest first, at most `limit`; and whether there is more."""
     query = select(REQUESTS.c.id, REQUESTS.c.body).where(REQUESTS.c.at >= since).order_by(REQUESTS.c.at.desc())
     return await _read(database, "requests", query, Asked.model_validate_json, limit)
+
+
+async def transitions_since(database: Database, since: float, limit: int) -> tuple[tuple[Transition, ...], bool]:
+    """The transitions of all nodes since then, the latest first, at most `limit`; and whether there are more."""
+    query = select(ACTIONS.c.id, ACTIONS.c.body).where(ACTIONS.c.at >= since).order_by(ACTIONS.c.at.desc())
+    found, is_cut = await _read(database, "actions", query, TransitionRecord.model_validate_json, limit)
+    return tuple(record.transition for record in found), is_cut
 
 
 async def _read(

@@ -7,6 +7,7 @@ from muster_coordinator.model.nodes import FleetView, StoryEntry
 from muster_coordinator.model.quarantine_events import Asked
 from muster_coordinator.model.quarantine_views import ActorView, CaseView, QuarantineView
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.pages.lost_capacity import CapacityHistory
 from muster_coordinator.views.pages.node_row import NodeRow
 
 RECENT_S = 3600.0
@@ -52,3 +53,4 @@ class FleetFacts:
     story: tuple[StoryEntry, ...] = ()
     asked: tuple[Asked, ...] = ()
     is_cut: bool = False
+    capacity: CapacityHistory = field(default_factory=CapacityHistory)

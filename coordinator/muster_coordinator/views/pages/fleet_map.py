@@ -19,7 +19,10 @@ PITCH = 14
 EDGE = 2
 """Around the cells, for stripes and the ring of a cell that has the focus."""
 
-_MOST_IN_A_ROW = 16
+_COLUMNS = ((64, 8), (256, 16))
+"""By the number of nodes of a rack up to which it counts, how many cells a row has at most."""
+
+_MOST_COLUMNS = 64
 _LEAST_BAD = 2
 
 _MOST_TAB_STOPS = 256
@@ -151,7 +154,8 @@ def _rack(
     by_leaf: defaultdict[str | None, list[NodeRow]] = defaultdict(list)
     for row in nodes:
         by_leaf[row.place.leaf].append(row)
-    columns = min(_MOST_IN_A_ROW, max(map(len, by_leaf.values())))
+    widest = next((columns for most, columns in _COLUMNS if len(nodes) <= most), _MOST_COLUMNS)
+    columns = min(widest, max(map(len, by_leaf.values())))
     rows: list[MapRow] = []
     for leaf, of_leaf in sorted(by_leaf.items(), key=lambda item: _in_order(item[0])):
         in_order = sorted(of_leaf, key=lambda row: _in_order(row.name))

@@ -9,6 +9,7 @@ from muster_coordinator.views.pages.bounded import Bounded, bounded
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
 from muster_coordinator.views.pages.fleet_map import FleetMap, fleet_map
 from muster_coordinator.views.pages.headline import Headline, headline
+from muster_coordinator.views.pages.lost_capacity import LostCapacity, lost_capacity
 from muster_coordinator.views.pages.needs_person import PersonTask, needs_person
 from muster_coordinator.views.pages.node_row import as_stale
 from muster_coordinator.views.pages.ranked_causes import RankedCause, ranked_causes
@@ -47,6 +48,7 @@ class FleetPage:
     tasks: Bounded[PersonTask]
     changes: Bounded[RecentChange]
     sweeps: Bounded[RunningSweep]
+    capacity: LostCapacity
 
 
 def fleet_page(facts: FleetFacts) -> FleetPage:
@@ -64,6 +66,7 @@ def fleet_page(facts: FleetFacts) -> FleetPage:
         tasks=needs_person(facts),
         changes=recent_changes(facts.story, facts.asked, is_cut=facts.is_cut),
         sweeps=bounded(running, MOST_SWEEPS),
+        capacity=lost_capacity(facts.capacity, facts.rows, facts.at),
     )
 
 

@@ -7,6 +7,7 @@ from muster.model import Health, ServiceState, Severity, Topology
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 from muster_coordinator.model.quarantine import OUT
 from muster_coordinator.topology.selection_term import Candidate
+from muster_coordinator.views.quarantine_text import DRY_RUN
 
 
 class RowCondition(StrEnum):
@@ -45,7 +46,10 @@ _PLAIN_SERVICES = frozenset({ServiceState.IN_SERVICE, ServiceState.ACCEPTING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """One node. `is_away`: it gives no capacity, whatever the reason. `findings` are the worst first."""
+    """One node. `is_away`: it gives no capacity, whatever the reason. `findings` are the worst first.
+
+    `out_since`: since when it has its service state, if muster has taken it out of service.
+    """
 
     name: str
     place: Topology
@@ -57,8 +61,8 @@ class NodeRow:
     lost: bool = False
     left: bool = False
     last_seen: float | None = None
+    out_since: float | None = None
     findings: tuple[NodeFinding, ...] = ()
-    devices: str = ""
 
     @property
     def is_out(self) -> bool:
@@ -71,13 +75,19 @@ class NodeRow:
         return not (self.left or self.is_away or is_faulty or self.service is ServiceState.ACCEPTING)
 
     @property
+    def service_text(self) -> str:
+        """The service state, with a mark if the node is out in a dry run only."""
+        is_pretended = self.dry_run and self.service is not ServiceState.IN_SERVICE
+        return f"{self.service}{DRY_RUN if is_pretended else ''}"
+
+    @property
     def state_text(self) -> str:
         """The condition, and the service state where that adds something: `failed, CORDONED (dry run)`."""
         parts = [self.condition.value]
         if self.lost and self.condition is not RowCondition.SILENT:
             parts.append("silent")
         if self.service is not ServiceState.IN_SERVICE:
-            parts.append(f"{self.service}{' (dry run)' if self.dry_run else ''}")
+            parts.append(self.service_text)
         if self.left:
             parts.append("left the fleet")
         return ", ".join(parts)
@@ -108,7 +118,7 @@ def row_of_candidate(candidate: Candidate, *, is_away: bool) -> NodeRow:
     )
 
 
-def row_of_view(view: NodeView, *, is_away: bool) -> NodeRow:
+def row_of_view(view: NodeView, *, is_away: bool, out_since: float | None = None) -> NodeRow:
     """The row of any node."""
     return NodeRow(
         name=view.name,
@@ -121,6 +131,7 @@ def row_of_view(view: NodeView, *, is_away: bool) -> NodeRow:
         lost=view.lost,
         left=view.left,
         last_seen=view.last_seen,
+        out_since=out_since,
         findings=worst_first(view.findings),
     )
 

@@ -11,6 +11,9 @@ from muster_coordinator.views.quarantine_text import what_was_asked
 STORY_KINDS = ("health", "service", "lost", "back", "joined", "left", "convicted", "forgotten", "drift")
 """The kinds of story entries that change what an operator sees. Others, such as tests, are steps on the way."""
 
+_RETEST = "; retest after "
+"""Begins what a cordon adds: for each node another time. The page of the node has it."""
+
 MOST_CHANGES = 25
 MOST_NODES = 5
 
@@ -33,7 +36,7 @@ def recent_changes(
     latest: dict[tuple[str, str], float] = {}
     nodes: dict[tuple[str, str], dict[str, None]] = {}
     for entry in story:
-        key = entry.kind, entry.text
+        key = entry.kind, entry.text.partition(_RETEST)[0]
         latest[key] = max(entry.at, latest.get(key, entry.at))
         nodes.setdefault(key, {})[entry.node] = None
     changes = [RecentChange(at, *key, bounded(nodes[key], MOST_NODES)) for key, at in latest.items()]

@@ -1,17 +1,17 @@
 """Reads the fleet for pages, in slices: with 10,000 nodes other requests and messages get their turn in between."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import PRESSING, Pipeline
 from muster_coordinator.store.disk_budget import DiskUse
-from muster_coordinator.store.recent import asked_since, story_since
+from muster_coordinator.store.recent import asked_since, story_since, transitions_since
 from muster_coordinator.store.store import Store
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.views.pages.fleet_facts import RECENT_S, CoordinatorFacts, FleetFacts
+from muster_coordinator.views.pages.lost_capacity import LONGEST_S, SILENCE_KINDS, CapacityHistory
 from muster_coordinator.views.pages.needs_person import MOST_TASKS
 from muster_coordinator.views.pages.node_row import NodeRow, needs_view, row_of_candidate, row_of_view
 from muster_coordinator.views.pages.recent_changes import STORY_KINDS
@@ -27,20 +27,33 @@ MOST_SWEEPS = 10
 """Of the latest sweeps. A sweep of 10,000 nodes takes 2 ms to read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetReader:
-    """The parts of the coordinator that know what pages show."""
+MOST_TURNS = 5_000
+"""Maximum number of transitions, and of silences, from which lost capacity is counted."""
 
-    pipeline: Pipeline
-    store: Store
-    link: CoordinatorLink
-    poller: ActorPoller
-    disk: DiskUse
+CAPACITY_S = 60.0
+"""How long what was read for lost capacity counts while no node goes or returns. Reading 5,000 transitions takes a
+quarter of a second."""
+
+
+class FleetReader:
+    """Reads from the parts of the coordinator that know what pages show."""
+
+    def __init__(
+        self, *, pipeline: Pipeline, store: Store, link: CoordinatorLink, poller: ActorPoller, disk: DiskUse
+    ) -> None:
+        self.pipeline = pipeline
+        self.store = store
+        self._link = link
+        self._poller = poller
+        self._disk = disk
+        self._capacity = CapacityHistory()
+        self._capacity_at = 0.0
+        self._capacity_of: object = None  # the changes of service states, and the lost nodes, that it was read after
 
     async def rows(self, names: Sequence[str] | None = None) -> tuple[NodeRow, ...]:
         """The rows of these nodes, or of all."""
         fleet = self.pipeline.fleet
-        away = frozenset(await in_slices(fleet.quarantine_records(), LOOKED_AT, _away))
+        away = dict(await in_slices(fleet.quarantine_records(), LOOKED_AT, _away))
 
         def made(some: Sequence[str]) -> Iterable[NodeRow]:
             for candidate in fleet.candidates(some):
@@ -48,7 +61,7 @@ class FleetReader:
                 if not needs_view(candidate):
                     yield row_of_candidate(candidate, is_away=is_away)
                 elif (view := fleet.node(candidate.name, self.pipeline.clock())) is not None:
-                    yield row_of_view(view, is_away=is_away)
+                    yield row_of_view(view, is_away=is_away, out_since=away.get(view.name))
 
         return tuple(await in_slices(fleet.names if names is None else names, AT_ONCE, made))
 
@@ -71,23 +84,35 @@ class FleetReader:
         held = (fleet.case(name) for name in quarantine.held[:MOST_TASKS])
         return FleetFacts(
             at=at,
-            fleet=fleet.view(at).model_copy(update={"database": database_use(self.disk)}),
+            fleet=fleet.view(at).model_copy(update={"database": database_use(self._disk)}),
             rows=rows,
             quarantine=quarantine,
             coordinator=self._coordinator(),
-            actors=self.poller.actors,
-            unheard=self.poller.unheard(fleet.is_present),
+            actors=self._poller.actors,
+            unheard=self._poller.unheard(fleet.is_present),
             held=tuple(case for case in held if case is not None),
             sweeps=sweeps.items,
             story=story,
             asked=asked,
             is_cut=story_is_cut or asked_is_cut,
+            capacity=await self._capacity_history(at),
         )
+
+    async def _capacity_history(self, at: float) -> CapacityHistory:
+        fleet = self.pipeline.fleet
+        state = (dict(fleet.service_changes), fleet.tally(at).lost)
+        if state != self._capacity_of or not 0 <= at - self._capacity_at < CAPACITY_S:
+            since, database = at - LONGEST_S, self.store.database
+            transitions, transitions_are_cut = await transitions_since(database, since, MOST_TURNS)
+            silences, silences_are_cut = await story_since(database, since, SILENCE_KINDS, MOST_TURNS)
+            self._capacity = CapacityHistory(transitions, silences, transitions_are_cut or silences_are_cut)
+            self._capacity_of, self._capacity_at = state, at
+        return self._capacity
 
     def _coordinator(self) -> CoordinatorFacts:
         return CoordinatorFacts(
-            is_connected=self.link.connected,
-            muted=tuple(sorted(self.link.muted)),
+            is_connected=self._link.connected,
+            muted=tuple(sorted(self._link.muted)),
             backlog=self.pipeline.backlog,
             usual_backlog=PRESSING,
             is_stuck=self.pipeline.is_stuck,
@@ -95,5 +120,6 @@ class FleetReader:
         )
 
 
-def _away(records: Iterable[QuarantineRecord]) -> Iterable[str]:
-    return (record.node for record in records if record.is_away)
+def _away(records: Iterable[QuarantineRecord]) -> Iterable[tuple[str, float]]:
+    """The nodes that are away, and since when each has its service state."""
+    return ((record.node, record.decision.since) for record in records if record.is_away)

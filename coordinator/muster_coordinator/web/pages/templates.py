@@ -36,7 +36,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
-    environment.filters |= {"instant": instant_text, "instant_iso": format_instant}
+    environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
     environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
     environment.globals |= {"version": __version__}
     return environment

@@ -23,8 +23,8 @@ def view(name, health=Health.HEALTHY, service=ServiceState.IN_SERVICE, *, place=
     )
 
 
-def row(name, *args, is_away=False, **more):
-    return row_of_view(view(name, *args, **more), is_away=is_away)
+def row(name, *args, is_away=False, out_since=None, **more):
+    return row_of_view(view(name, *args, **more), is_away=is_away, out_since=out_since)
 
 
 def facts(*rows, quarantine=None, findings=(), **more):

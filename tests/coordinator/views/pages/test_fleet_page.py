@@ -176,6 +176,8 @@ def test_the_same_change_of_many_nodes_is_one_line():
         (-100, "request", 1, "ann"),
         (-300, "lost", 1, None),
     ]
+    retests = [entry(f"n{n}", "service", f"IN_SERVICE to CORDONED: slow; retest after {n}") for n in range(3)]
+    assert [change.text for change in recent_changes(retests, []).items] == ["IN_SERVICE to CORDONED: slow"]
     assert changes[0].nodes.rest_text == "4 more"
     assert changes[1].text == "hold: replacing a fan"
 
