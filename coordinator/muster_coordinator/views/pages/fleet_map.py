@@ -29,10 +29,10 @@ _MOST_TAB_STOPS = 256
 """In larger fleets only cells of nodes that are not healthy are tab stops. The others are in the table of their rack,
 whose link is one."""
 
-_SCALES = ((64, 2.0), (512, 1.5), (2048, 1.0))
+_SCALES = ((64, 2.0), (512, 1.25), (2048, 1.0))
 """By the number of nodes up to which it counts, how many pixels a unit of the drawing has. The rest is smaller."""
 
-_LEAST_SCALE = 0.72
+_LEAST_SCALE = 0.68
 
 _NUMBERS = re.compile(r"(\d+)")
 

@@ -43,7 +43,7 @@ class LostCapacity:
     """Node-hours lost within a day and within seven, and their share of what the fleet could have given.
 
     `return_s` is the median time from cordon to service over the last `returns`; None if no node has returned.
-    `is_least`: it is at least so much.
+    `is_least`: the fleet may have lost more.
     """
 
     day_h: float
@@ -59,6 +59,9 @@ def lost_capacity(history: CapacityHistory, rows: Iterable[NodeRow], at: float) 
     """The capacity that the fleet of these nodes has lost until now."""
     present = {row.name: row for row in rows if not row.left}
     since = at - LONGEST_S
+    if history.is_cut:  # nothing is known of the time before the oldest one
+        known = [*(turn.at for turn in history.transitions), *(entry.at for entry in history.silences)]
+        since = min(known, default=since)
     out, silent = _out_turns(history.transitions), _silence_turns(history.silences)
     day_s = week_s = 0.0
     returns: list[float] = []
@@ -88,7 +91,7 @@ def lost_capacity(history: CapacityHistory, rows: Iterable[NodeRow], at: float) 
 def _out_turns(transitions: Iterable[Transition]) -> dict[str, list[Turn]]:
     turns: defaultdict[str, list[Turn]] = defaultdict(list)
     for transition in transitions:
-        if not transition.dry_run:
+        if not transition.dry_run and OUT & {transition.before, transition.after}:
             turns[transition.node].append((transition.at, transition.after in OUT))
     return turns
 

@@ -9,13 +9,16 @@ from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.quarantine import MassEvent
 from muster_coordinator.views.pages.bounded import Bounded, bounded
-from muster_coordinator.views.pages.node_row import NodeRow, RowCondition
+from muster_coordinator.views.pages.node_row import SELECTIONS, NodeRow, RowCondition
 
 SILENT = "silent"
 """The cause of nodes whose heartbeat has stopped; no check has it as a finding."""
 
 MOST_NODES = 8
 MOST_CAUSES = 20
+
+MOST_SELECTION = 500
+"""Longest selection that the table takes; a test compares it with `web.requests`."""
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 _ACTIONS = tuple(Action)
@@ -25,7 +28,8 @@ _ACTIONS = tuple(Action)
 class RankedCause:
     """A cause: `label` is an XID or a code, `summary` that of the first node. `action` is the strongest suggested one.
 
-    `is_mass_event`: so many nodes have it that draining is frozen.
+    `select` finds the nodes in the table; None if there are too many for a selection. `is_mass_event`: so many nodes
+    have it that draining is frozen.
     """
 
     label: str
@@ -34,6 +38,7 @@ class RankedCause:
     severity: Severity
     action: Action
     nodes: Bounded[str]
+    select: str | None
     first_seen: float
     is_mass_event: bool = False
 
@@ -62,6 +67,7 @@ def ranked_causes(rows: Iterable[NodeRow], frozen: Iterable[MassEvent]) -> Bound
 
 
 def _cause(label: str, pairs: list[tuple[NodeRow, NodeFinding]], mass: Mapping[str, MassEvent]) -> RankedCause:
+    names = sorted({row.name for row, _ in pairs})
     first = min((finding for _, finding in pairs), key=lambda finding: finding.since)
     return RankedCause(
         label=label,
@@ -69,7 +75,8 @@ def _cause(label: str, pairs: list[tuple[NodeRow, NodeFinding]], mass: Mapping[s
         summary=first.summary,
         severity=min((finding.severity for _, finding in pairs), key=_SEVERITIES.index),
         action=max((finding.action for _, finding in pairs), key=_ACTIONS.index),
-        nodes=bounded(sorted({row.name for row, _ in pairs}), MOST_NODES),
+        nodes=bounded(names, MOST_NODES),
+        select=_selection_of(names),
         first_seen=first.since,
         is_mass_event=label in mass,
     )
@@ -83,5 +90,12 @@ def _silent(rows: list[NodeRow]) -> RankedCause:
         severity=Severity.UNKNOWN,
         action=Action.NONE,
         nodes=bounded(sorted(row.name for row in rows), MOST_NODES),
+        select=SELECTIONS[RowCondition.SILENT],
         first_seen=min((row.last_seen for row in rows if row.last_seen is not None), default=0.0),
     )
+
+
+def _selection_of(names: list[str]) -> str | None:
+    """The selection of these nodes; None if it is too long."""
+    text = ",".join(names)
+    return text if len(text) <= MOST_SELECTION else None

@@ -16,6 +16,7 @@ from muster.version import __version__
 from muster_coordinator.views.pages.ages import age_text
 from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
+from muster_coordinator.views.pages.node_row import SELECTIONS
 from muster_coordinator.views.pages.node_table import table_query
 from muster_coordinator.web.pages.static_files import static_path
 
@@ -38,7 +39,7 @@ def _environment() -> Environment:
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
     environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
-    environment.globals |= {"version": __version__}
+    environment.globals |= {"SELECTIONS": SELECTIONS, "version": __version__}
     return environment
 
 

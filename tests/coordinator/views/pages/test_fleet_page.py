@@ -14,13 +14,18 @@ from muster_coordinator.model.quarantine_events import Asked, HoldRequested
 from muster_coordinator.model.quarantine_views import ActorView, CaseView
 from muster_coordinator.model.sweep_records import FailedFabric, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.store.disk_budget import EARLY_DAYS as DISK_EARLY_DAYS
+from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.topology.selection_term import Candidate
 from muster_coordinator.views.pages import headline as headlines
+from muster_coordinator.views.pages import ranked_causes as ranked
 from muster_coordinator.views.pages.fleet_facts import CoordinatorFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.headline import headline
 from muster_coordinator.views.pages.needs_person import MOST_TASKS, needs_person
+from muster_coordinator.views.pages.node_row import SELECTIONS
 from muster_coordinator.views.pages.ranked_causes import ranked_causes
 from muster_coordinator.views.pages.recent_changes import recent_changes
+from muster_coordinator.web.requests import MOST_SELECTION
 
 NODES = (
     row("n1"),
@@ -116,6 +121,25 @@ def test_a_cause_of_many_nodes_names_some_and_counts_the_rest():
     """The page stays small."""
     (cause,) = ranked_causes([row(f"n{n:04}", findings=(found(),)) for n in range(1008)], []).items
     assert (len(cause.nodes.items), cause.nodes.total, cause.nodes.rest_text) == (8, 1008, "1,000 more")
+    assert cause.select is None
+
+
+def test_the_nodes_of_a_cause_have_a_table():
+    """If their names fit into a selection."""
+    (cause,) = ranked_causes([row(f"n{n}", findings=(found(),)) for n in range(3)], []).items
+    assert cause.select == "n0,n1,n2"
+    assert ranked.MOST_SELECTION == MOST_SELECTION
+
+
+def test_every_condition_has_a_selection_that_finds_its_nodes():
+    """From the legend of the map to the table."""
+    states = [(health, service) for health in Health for service in ServiceState]
+    rows = [row("n1", *state, lost=lost) for state in states for lost in (False, True)]
+    assert {each.condition for each in rows} == set(SELECTIONS)
+    for each in rows:
+        candidate = Candidate("n1", health=each.health, service=each.service, lost=each.lost)
+        chosen = parse_selection(SELECTIONS[each.condition]).fitting([candidate], {})
+        assert chosen.nodes == ("n1",), each
 
 
 def held(name, since=NOW - 60):

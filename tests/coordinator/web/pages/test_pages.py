@@ -115,10 +115,12 @@ async def test_a_drained_node_and_a_held_one(pages):
     assert "XID 79 GPU5" in drained
     assert "GPU-n1-0005" in drained
     assert "Not drained: budget of 1 of 10 reached" in held
+    await pages.fleet.pass_time(7195)
     fleet = await pages.get("/")
+    assert '<td class="right">2.0</td><td class="right">0.83%</td>' in fleet  # two of 240 node-hours
     assert '<span class="kind">held</span>' in fleet
     assert "<title>n1: failed, CORDONED</title>" in fleet
-    assert "IN_SERVICE to CORDONED" in fleet
+    assert "Nothing: no health and no service state has changed" in fleet
 
 
 class TestInADryRun:
