@@ -13,6 +13,7 @@ from benchmarks.private_postgres import DEBIAN, postgres
 from sqlalchemy import text
 from tests.coordinator.restart import test_evidence_after_restart as restart
 from tests.coordinator.store import test_quiet_storage as quiet
+from tests.coordinator.store import test_recent as recent
 from tests.coordinator.store.revisions import downgrade
 from tests.coordinator.store.stored_records import START, make_node, make_run, stored
 
@@ -155,3 +156,9 @@ async def test_the_oldest_detail_goes_first_when_the_database_is_nearly_full(fed
     assert await fed.count(SERIES, SERIES.c.resolution_s == 0, SERIES.c.since < quiet.START + 6 * quiet.HOUR) == 0
     assert budget.use.used_bytes < used
     assert sum(sum(point.verdicts.values()) for point in await fed.points()) == 420
+
+
+async def test_what_happened_lately_is_found(store):
+    """By kind, the latest first, and cut where there is more."""
+    await recent.test_entries_of_a_kind_are_found_among_many_others(store)
+    await recent.test_a_list_that_is_cut_says_so(store, 2, is_cut=True)

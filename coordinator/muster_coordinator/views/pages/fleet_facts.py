@@ -1,6 +1,5 @@
 """What the page of the fleet is made from: the state of the coordinator at one moment."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from muster_coordinator.model.nodes import FleetView, StoryEntry
@@ -35,9 +34,9 @@ class CoordinatorFacts:
 class FleetFacts:
     """The fleet at the time `at`.
 
-    `held` are the cases of the first nodes that should be drained and are not, `failing` are by actor the nodes for
-    which it fails. `sweeps` are the latest ones, without their groups. `story` has the entries since RECENT_S, the
-    latest first, and `asked` what people requested since then; the oldest are left out if `is_cut`.
+    `held` are the cases of the first nodes that should be drained and are not. `sweeps` are the latest ones, without
+    their groups. `story` has the entries since RECENT_S, the latest first, and `asked` what people requested since
+    then; the oldest are left out if `is_cut`.
     """
 
     at: float
@@ -46,7 +45,6 @@ class FleetFacts:
     quarantine: QuarantineView
     coordinator: CoordinatorFacts = field(default_factory=CoordinatorFacts)
     actors: tuple[ActorView, ...] = ()
-    failing: Mapping[str, int] = field(default_factory=dict)
     unheard: tuple[str, ...] = ()
     held: tuple[CaseView, ...] = ()
     sweeps: tuple[SweepRecord, ...] = ()

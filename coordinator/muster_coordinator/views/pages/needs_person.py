@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from muster.alarm import Alarm, AlarmKind
-from muster.model import Action
+from muster.model import Action, Health, ServiceState
 from muster.transition import ACTION_TEXTS
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -31,7 +31,7 @@ _KINDS = {
     AlarmKind.PERSON: "repeater",
 }
 
-_RANKS = ("mass event", "action failed", "repeater", "budget", "held", "inconclusive")
+_RANKS = ("mass event", "action failed", "repeater", "budget", "held", "not drained", "inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def needs_person(facts: FleetFacts) -> Bounded[PersonTask]:
     held = [_held(case) for case in facts.held]
     not_listed = len(facts.quarantine.held) - len(held)
     alarms = [_of_alarm(alarm) for alarm in facts.quarantine.alarms if not alarm.is_over]
-    tasks = sorted([*alarms, *held, *_inconclusive(facts)], key=lambda task: task.rank)
+    tasks = sorted([*alarms, *held, *_not_drained(facts), *_inconclusive(facts)], key=lambda task: task.rank)
     shown = bounded(tasks, MOST_TASKS)
     return Bounded(shown.items, shown.rest + max(0, not_listed))
 
@@ -69,9 +69,24 @@ def _of_alarm(alarm: Alarm) -> PersonTask:
 
 def _held(case: CaseView) -> PersonTask:
     action = Action.NONE if case.requirement is None else case.requirement.action
-    todo = ACTION_TEXTS.get(action, "look at its findings")
     since = case.since if case.required_since is None else case.required_since
-    return PersonTask("held", "; ".join(why(case)), since, todo[:1].upper() + todo[1:], case.node)
+    return PersonTask("held", "; ".join(why(case)), since, _todo(action), case.node)
+
+
+def _not_drained(facts: FleetFacts) -> Iterator[PersonTask]:
+    """Nodes that have failed and are not to be drained: mode, policy or a person keeps them in service."""
+    for row in facts.rows:
+        is_in_service = not (row.left or row.is_away or row.service is ServiceState.HELD)
+        if row.health is Health.FAILED and is_in_service and row.findings:
+            worst = row.findings[0]
+            why_not = "; mode is observe" if facts.quarantine.mode == "observe" else ""
+            text = f"Failed and in service{why_not}: {worst.summary}"
+            yield PersonTask("not drained", text, worst.since, _todo(worst.action), row.name)
+
+
+def _todo(action: Action) -> str:
+    text = ACTION_TEXTS.get(action, "look at its findings")
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _inconclusive(facts: FleetFacts) -> Iterator[PersonTask]:

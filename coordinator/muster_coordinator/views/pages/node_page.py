@@ -10,7 +10,7 @@ from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.views.pages.bounded import Bounded, bounded
-from muster_coordinator.views.pages.node_row import NodeRow, row_of_view, worst_first
+from muster_coordinator.views.pages.node_row import NodeRow, as_stale, row_of_view, worst_first
 from muster_coordinator.views.pages.selection_link import selection
 from muster_coordinator.views.quarantine_text import not_done, what_comes_next, why_so_far
 
@@ -75,6 +75,7 @@ class NodePage:
 
     name: str
     at: float
+    is_current: bool
     row: NodeRow | None
     view: NodeView | None
     case: CaseView | None
@@ -106,16 +107,19 @@ def node_page(
     name: str,
     *,
     at: float,
+    is_current: bool = True,
     view: NodeView | None,
     case: CaseView | None,
     runs: tuple[Run, ...],
     story: tuple[StoryEntry, ...],
 ) -> NodePage:
-    """The page of this node at the time `at`."""
+    """The page of this node at the time `at`. While the coordinator hears no node, it is not current."""
+    row = None if view is None else row_of_view(view, is_away=False)
     return NodePage(
         name=name,
         at=at,
-        row=None if view is None else row_of_view(view, is_away=False),
+        is_current=is_current,
+        row=row if row is None or is_current else as_stale(row),
         view=view,
         case=case,
         reasons=() if view is None else view.reasons,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from muster.transition import Cause
 from muster_coordinator.model.nodes import NodeFinding
-from muster_coordinator.views.pages.node_row import WORST_FIRST, NodeRow, RowCondition
+from muster_coordinator.views.pages.node_row import WORST_FIRST, NodeRow, RowCondition, as_stale
 
 PAGE_SIZE = 100
 _MOST_FINDINGS = 3
@@ -36,6 +36,7 @@ class NodeTable:
     page: int
     pages: int
     first: int
+    is_current: bool
     lines: tuple[TableLine, ...]
     refused: str = ""
 
@@ -50,9 +51,20 @@ class NodeTable:
 
 
 def node_table(
-    rows: Sequence[NodeRow], *, at: float, nodes: int, select: str | None, page: int, refused: str = ""
+    rows: Sequence[NodeRow],
+    *,
+    at: float,
+    nodes: int,
+    select: str | None,
+    page: int,
+    is_current: bool = True,
+    refused: str = "",
 ) -> NodeTable:
-    """The page of the table of these rows. After the last page it is the last one."""
+    """The page of the table of these rows. After the last page it is the last one.
+
+    While the coordinator hears no node, it is not current.
+    """
+    rows = rows if is_current else [*map(as_stale, rows)]
     pages = max(1, -(-len(rows) // PAGE_SIZE))
     page = min(page, pages)
     first = (page - 1) * PAGE_SIZE
@@ -67,6 +79,7 @@ def node_table(
         page=page,
         pages=pages,
         first=first + 1,
+        is_current=is_current,
         lines=tuple(map(_line, in_order[first : first + PAGE_SIZE])),
         refused=refused,
     )

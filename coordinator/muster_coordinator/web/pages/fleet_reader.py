@@ -26,7 +26,6 @@ MOST_ENTRIES = 1_000
 MOST_SWEEPS = 10
 """Of the latest sweeps. A sweep of 10,000 nodes takes 2 ms to read."""
 
-
 MOST_TURNS = 5_000
 """Maximum number of transitions, and of silences, from which lost capacity is counted."""
 
@@ -49,6 +48,11 @@ class FleetReader:
         self._capacity = CapacityHistory()
         self._capacity_at = 0.0
         self._capacity_of: object = None  # the changes of service states, and the lost nodes, that it was read after
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the coordinator hears the nodes."""
+        return self._link.connected
 
     async def rows(self, names: Sequence[str] | None = None) -> tuple[NodeRow, ...]:
         """The rows of these nodes, or of all."""
@@ -111,7 +115,7 @@ class FleetReader:
 
     def _coordinator(self) -> CoordinatorFacts:
         return CoordinatorFacts(
-            is_connected=self._link.connected,
+            is_connected=self.is_current,
             muted=tuple(sorted(self._link.muted)),
             backlog=self.pipeline.backlog,
             usual_backlog=PRESSING,

@@ -22,7 +22,7 @@ from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import MOST_SELECTION, NoQuery, Request, query
 
-MOST_RUNS = 30
+MOST_RUNS = 15
 MOST_STEPS = 50
 """Of the story of a node."""
 
@@ -65,8 +65,17 @@ class Pages:
             rows = await self._reader.rows(names)
         except Refused as error:
             refused = str(error)
-        fleet, at = self._reader.pipeline.fleet, self._reader.pipeline.clock()
-        table = node_table([*rows], at=at, nodes=len(fleet.names), select=select, page=wanted.page, refused=refused)
+        fleet = self._reader.pipeline.fleet
+        table = await asyncio.to_thread(
+            node_table,
+            [*rows],
+            at=self._reader.pipeline.clock(),
+            nodes=len(fleet.names),
+            select=select,
+            page=wanted.page,
+            is_current=self._reader.is_current,
+            refused=refused,
+        )
         html = await asyncio.to_thread(render, "nodes", root=root_of(request), fleet=fleet.name, table=table)
         return page_response(html, HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK)
 
@@ -80,15 +89,22 @@ class Pages:
         runs = await store.runs(RunFilter(node=name), MOST_RUNS, None)
         at = self._reader.pipeline.clock()
         page = node_page(
-            name, at=at, view=fleet.node(name, at), case=fleet.case(name), runs=runs.items, story=story.items
+            name,
+            at=at,
+            is_current=self._reader.is_current,
+            view=fleet.node(name, at),
+            case=fleet.case(name),
+            runs=runs.items,
+            story=story.items,
         )
         html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page)
         return page_response(html)
 
     async def _make_fleet(self) -> str:
         # In a thread: a page of 10,000 nodes takes half a second.
-        return await asyncio.to_thread(_rendered, await self._reader.facts())
+        return await asyncio.to_thread(rendered, await self._reader.facts())
 
 
-def _rendered(facts: FleetFacts) -> str:
+def rendered(facts: FleetFacts) -> str:
+    """The page of the fleet with these facts."""
     return render("fleet", root=ROOT, fleet=facts.fleet.name, page=fleet_page(facts))

@@ -178,6 +178,21 @@ def test_what_waits_for_a_person_is_there_with_what_to_do():
     assert all(task.todo and task.text and task.since < NOW for task in tasks)
 
 
+@cases("mode, text", [("enforce", "Failed and in service: slow"), ("observe", "Failed and in service; mode is obs")])
+def test_a_failed_node_that_gets_work_waits_for_a_person(mode, text):
+    """A node that is away, held, gone or only suspect does not: muster or somebody else cares for it."""
+    rows = (
+        row("n1", Health.FAILED, findings=(found(),)),
+        row("n2", Health.FAILED, ServiceState.CORDONED, is_away=True, findings=(found(),)),
+        row("n3", Health.FAILED, ServiceState.HELD, findings=(found(),)),
+        row("n4", Health.FAILED, lost=True, left=True, findings=(found(),)),
+        row("n5", Health.SUSPECT, findings=(found(),)),
+    )
+    (task,) = needs_person(facts(*rows, quarantine={"mode": mode})).items
+    assert (task.kind, task.node, task.todo) == ("not drained", "n1", "Replace the hardware")
+    assert task.text.startswith(text)
+
+
 def test_held_nodes_that_have_no_room_are_counted():
     """Of 100 held nodes, the reader reads the cases of the first."""
     names = tuple(f"n{n}" for n in range(100))

@@ -1,17 +1,22 @@
 """The pages over HTTP: their headers, links and errors, in every state of a fleet."""
 
 import asyncio
+import gzip
 import re
 from html.parser import HTMLParser
 
 import pytest
 from tests.cases import cases
-from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding
+from tests.coordinator.views.pages.fleet_rows import NOW, facts, found, row
+from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, place
 from yarl import URL
 
-from muster.model import Severity, Topology
+from muster.model import Health, Severity, Topology
+from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import HoldRequested
+from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.pages.page_routes import rendered
 from muster_coordinator.web.pages.response import POLICY
 from muster_coordinator.web.pages.shared_page import SharedPage
 from muster_coordinator.web.pages.static_files import static_files
@@ -154,6 +159,10 @@ class TestWithoutTheBroker:
         assert "were usable when last heard" in text
         assert "Not connected to the broker" in text
         assert 'href="#healthy"' not in text
+        for path in ("/nodes", "/nodes/n1"):
+            text = await pages.get(path)
+            assert "this is the last known state" in text
+            assert 'href="#healthy"' not in text
 
 
 async def test_a_node_that_has_left_keeps_its_story(pages):
@@ -293,6 +302,19 @@ async def test_pages_are_compressed(pages):
     await pages.fleet.join("n1")
     response, _ = await pages.ask("/")
     assert response.headers["Content-Encoding"] in ("gzip", "deflate")
+
+
+def test_the_page_of_10_000_nodes_stays_small():
+    """With 1,000 of them in trouble: less than 100 KB compressed."""
+    bad = {"health": Health.FAILED, "findings": (found(),)}
+    rows = [row(f"gpu-{n:05}", place=dict(place(n)), **(bad if n % 10 == 3 else {})) for n in range(10_000)]
+    held = tuple(CaseView(node=f"n{n}", since=NOW, rounds=2, held_because="Not drained: budget") for n in range(20))
+    story = tuple(
+        StoryEntry(id=f"e{n}", at=NOW, node=f"gpu-{n:05}", kind="health", text=f"to FAILED: {n}") for n in range(1000)
+    )
+    page = rendered(facts(*rows, held=held, story=story))
+    assert page.count("<a href=") > 10_000
+    assert len(gzip.compress(page.encode(), 6)) < 100_000
 
 
 async def test_a_page_is_made_once_for_all_who_wait():
