@@ -7,7 +7,7 @@ from muster_coordinator.model.quarantine_events import Asked
 from muster_coordinator.model.quarantine_views import ActorView, CaseView, QuarantineView
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.pages.lost_capacity import CapacityHistory
-from muster_coordinator.views.pages.node_row import NodeRow
+from muster_coordinator.views.pages.page_row import PageRow
 
 RECENT_S = 3600.0
 """What changed in this time is on the page."""
@@ -41,7 +41,7 @@ class FleetFacts:
 
     at: float
     fleet: FleetView
-    rows: tuple[NodeRow, ...]
+    rows: tuple[PageRow, ...]
     quarantine: QuarantineView
     coordinator: CoordinatorFacts = field(default_factory=CoordinatorFacts)
     actors: tuple[ActorView, ...] = ()

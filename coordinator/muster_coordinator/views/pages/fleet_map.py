@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from muster_coordinator.views.pages.node_row import BAD, WORST_FIRST, NodeRow, RowCondition
+from muster_coordinator.views.pages.page_row import BAD, WORST_FIRST, PageRow, RowCondition
 from muster_coordinator.views.pages.selection_link import selection
 
 PITCH = 14
@@ -117,10 +117,10 @@ class FleetMap:
     scale: float
 
 
-def fleet_map(rows: Iterable[NodeRow], convicted: Mapping[str, str]) -> FleetMap:
+def fleet_map(rows: Iterable[PageRow], convicted: Mapping[str, str]) -> FleetMap:
     """The map of these nodes, without those that have left. `convicted` has the leaves that sweeps convict, and why."""
     present = [row for row in rows if not row.left]
-    blocks: dict[tuple[bool, str | None], dict[str | None, list[NodeRow]]] = {}
+    blocks: dict[tuple[bool, str | None], dict[str | None, list[PageRow]]] = {}
     for row in present:
         is_placed = any((row.place.block, row.place.rack, row.place.leaf))
         blocks.setdefault((is_placed, row.place.block), {}).setdefault(row.place.rack, []).append(row)
@@ -149,9 +149,9 @@ def fleet_map(rows: Iterable[NodeRow], convicted: Mapping[str, str]) -> FleetMap
 
 
 def _rack(
-    block: str | None, name: str | None, nodes: Sequence[NodeRow], striped: set[_Leaf], with_all_stops: bool
+    block: str | None, name: str | None, nodes: Sequence[PageRow], striped: set[_Leaf], with_all_stops: bool
 ) -> MapRack:
-    by_leaf: defaultdict[str | None, list[NodeRow]] = defaultdict(list)
+    by_leaf: defaultdict[str | None, list[PageRow]] = defaultdict(list)
     for row in nodes:
         by_leaf[row.place.leaf].append(row)
     widest = next((columns for most, columns in _COLUMNS if len(nodes) <= most), _MOST_COLUMNS)
@@ -168,13 +168,13 @@ def _rack(
     return MapRack(name, selection(block=block, rack=name), len(nodes), bad, columns, tuple(rows))
 
 
-def _cell(row: NodeRow, column: int, with_all_stops: bool) -> MapCell:
+def _cell(row: PageRow, column: int, with_all_stops: bool) -> MapCell:
     is_tab_stop = with_all_stops or row.condition is not RowCondition.HEALTHY
     label = f"{row.name}: {row.state_text}"
     return MapCell(row.name, EDGE + PITCH * column, row.condition, row.is_out, label, is_tab_stop)
 
 
-def _bad_leaves(rows: Iterable[NodeRow], convicted: Mapping[str, str]) -> tuple[BadLeaf, ...]:
+def _bad_leaves(rows: Iterable[PageRow], convicted: Mapping[str, str]) -> tuple[BadLeaf, ...]:
     nodes: Counter[_Leaf] = Counter()
     bad: Counter[_Leaf] = Counter()
     for row in rows:

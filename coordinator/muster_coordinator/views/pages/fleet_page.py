@@ -11,7 +11,7 @@ from muster_coordinator.views.pages.fleet_map import FleetMap, fleet_map
 from muster_coordinator.views.pages.headline import Headline, headline
 from muster_coordinator.views.pages.lost_capacity import LostCapacity, lost_capacity
 from muster_coordinator.views.pages.needs_person import PersonTask, needs_person
-from muster_coordinator.views.pages.node_row import as_stale
+from muster_coordinator.views.pages.page_row import as_stale
 from muster_coordinator.views.pages.ranked_causes import RankedCause, ranked_causes
 from muster_coordinator.views.pages.recent_changes import RecentChange, recent_changes
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from muster.transition import Transition
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine import OUT
-from muster_coordinator.views.pages.node_row import NodeRow
+from muster_coordinator.views.pages.page_row import PageRow
 
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
@@ -55,7 +55,7 @@ class LostCapacity:
     is_least: bool
 
 
-def lost_capacity(history: CapacityHistory, rows: Iterable[NodeRow], at: float) -> LostCapacity:
+def lost_capacity(history: CapacityHistory, rows: Iterable[PageRow], at: float) -> LostCapacity:
     """The capacity that the fleet of these nodes has lost until now."""
     present = {row.name: row for row in rows if not row.left}
     since = at - LONGEST_S

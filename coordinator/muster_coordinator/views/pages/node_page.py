@@ -10,7 +10,7 @@ from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.views.pages.bounded import Bounded, bounded
-from muster_coordinator.views.pages.node_row import NodeRow, as_stale, row_of_view, worst_first
+from muster_coordinator.views.pages.page_row import PageRow, as_stale, row_of_view, worst_first
 from muster_coordinator.views.pages.selection_link import selection
 from muster_coordinator.views.quarantine_text import not_done, what_comes_next, why_so_far
 
@@ -76,7 +76,7 @@ class NodePage:
     name: str
     at: float
     is_current: bool
-    row: NodeRow | None
+    row: PageRow | None
     view: NodeView | None
     case: CaseView | None
     reasons: tuple[str, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from muster.transition import Cause
 from muster_coordinator.model.nodes import NodeFinding
-from muster_coordinator.views.pages.node_row import WORST_FIRST, NodeRow, RowCondition, as_stale
+from muster_coordinator.views.pages.page_row import WORST_FIRST, PageRow, RowCondition, as_stale
 
 PAGE_SIZE = 100
 _MOST_FINDINGS = 3
@@ -16,7 +16,7 @@ _MOST_FINDINGS = 3
 class TableLine:
     """A node, its findings in short, and how many more findings it has."""
 
-    row: NodeRow
+    row: PageRow
     findings: tuple[str, ...]
     more: int
 
@@ -51,7 +51,7 @@ class NodeTable:
 
 
 def node_table(
-    rows: Sequence[NodeRow],
+    rows: Sequence[PageRow],
     *,
     at: float,
     nodes: int,
@@ -85,7 +85,7 @@ def node_table(
     )
 
 
-def _line(row: NodeRow) -> TableLine:
+def _line(row: PageRow) -> TableLine:
     labels = finding_labels(row.findings)
     return TableLine(row, labels[:_MOST_FINDINGS], max(0, len(labels) - _MOST_FINDINGS))
 

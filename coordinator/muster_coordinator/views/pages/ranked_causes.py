@@ -9,7 +9,7 @@ from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.quarantine import MassEvent
 from muster_coordinator.views.pages.bounded import Bounded, bounded
-from muster_coordinator.views.pages.node_row import SELECTIONS, NodeRow, RowCondition
+from muster_coordinator.views.pages.page_row import SELECTIONS, PageRow, RowCondition
 
 SILENT = "silent"
 """The cause of nodes whose heartbeat has stopped; no check has it as a finding."""
@@ -47,10 +47,10 @@ class RankedCause:
         return not self.is_mass_event, _SEVERITIES.index(self.severity), -self.nodes.total, self.first_seen
 
 
-def ranked_causes(rows: Iterable[NodeRow], frozen: Iterable[MassEvent]) -> Bounded[RankedCause]:
+def ranked_causes(rows: Iterable[PageRow], frozen: Iterable[MassEvent]) -> Bounded[RankedCause]:
     """The causes: mass events first, then by severity, number of nodes and age. Nodes that have left do not count."""
-    found: dict[str, list[tuple[NodeRow, NodeFinding]]] = {}
-    silent: list[NodeRow] = []
+    found: dict[str, list[tuple[PageRow, NodeFinding]]] = {}
+    silent: list[PageRow] = []
     for row in rows:
         if row.left:
             continue
@@ -66,7 +66,7 @@ def ranked_causes(rows: Iterable[NodeRow], frozen: Iterable[MassEvent]) -> Bound
     return bounded(sorted(causes, key=lambda cause: cause.rank), MOST_CAUSES)
 
 
-def _cause(label: str, pairs: list[tuple[NodeRow, NodeFinding]], mass: Mapping[str, MassEvent]) -> RankedCause:
+def _cause(label: str, pairs: list[tuple[PageRow, NodeFinding]], mass: Mapping[str, MassEvent]) -> RankedCause:
     names = sorted({row.name for row, _ in pairs})
     first = min((finding for _, finding in pairs), key=lambda finding: finding.since)
     return RankedCause(
@@ -82,7 +82,7 @@ def _cause(label: str, pairs: list[tuple[NodeRow, NodeFinding]], mass: Mapping[s
     )
 
 
-def _silent(rows: list[NodeRow]) -> RankedCause:
+def _silent(rows: list[PageRow]) -> RankedCause:
     return RankedCause(
         label=SILENT,
         code=SILENT,

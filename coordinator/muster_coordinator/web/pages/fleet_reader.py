@@ -13,7 +13,7 @@ from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.views.pages.fleet_facts import RECENT_S, CoordinatorFacts, FleetFacts
 from muster_coordinator.views.pages.lost_capacity import LONGEST_S, SILENCE_KINDS, CapacityHistory
 from muster_coordinator.views.pages.needs_person import MOST_TASKS
-from muster_coordinator.views.pages.node_row import NodeRow, needs_view, row_of_candidate, row_of_view
+from muster_coordinator.views.pages.page_row import PageRow, needs_view, row_of_candidate, row_of_view
 from muster_coordinator.views.pages.recent_changes import STORY_KINDS
 from muster_coordinator.web.answers import LOOKED_AT, database_use, in_slices
 
@@ -54,12 +54,12 @@ class FleetReader:
         """Whether the coordinator hears the nodes."""
         return self._link.connected
 
-    async def rows(self, names: Sequence[str] | None = None) -> tuple[NodeRow, ...]:
+    async def rows(self, names: Sequence[str] | None = None) -> tuple[PageRow, ...]:
         """The rows of these nodes, or of all."""
         fleet = self.pipeline.fleet
         away = dict(await in_slices(fleet.quarantine_records(), LOOKED_AT, _away))
 
-        def made(some: Sequence[str]) -> Iterable[NodeRow]:
+        def made(some: Sequence[str]) -> Iterable[PageRow]:
             for candidate in fleet.candidates(some):
                 is_away = candidate.name in away
                 if not needs_view(candidate):

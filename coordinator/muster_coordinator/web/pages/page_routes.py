@@ -12,8 +12,8 @@ from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.node_page import node_page
-from muster_coordinator.views.pages.node_row import NodeRow
 from muster_coordinator.views.pages.node_table import node_table
+from muster_coordinator.views.pages.page_row import PageRow
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.response import ROOT, page_response, root_of
 from muster_coordinator.web.pages.shared_page import SharedPage
@@ -59,7 +59,7 @@ class Pages:
         """The nodes as a table; a selection that is not valid is explained above an empty one."""
         wanted = query(request, NodeTableQuery)
         select, refused = (wanted.select or "").strip() or None, ""
-        rows: Iterable[NodeRow] = ()
+        rows: Iterable[PageRow] = ()
         try:
             names = None if select is None else await self._reader.selected(select)
             rows = await self._reader.rows(names)

@@ -16,8 +16,8 @@ from muster.version import __version__
 from muster_coordinator.views.pages.ages import age_text
 from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
-from muster_coordinator.views.pages.node_row import SELECTIONS
 from muster_coordinator.views.pages.node_table import table_query
+from muster_coordinator.views.pages.page_row import SELECTIONS
 from muster_coordinator.web.pages.static_files import static_path
 
 

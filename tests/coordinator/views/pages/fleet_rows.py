@@ -4,7 +4,7 @@ from muster.model import Action, Health, ServiceState, Severity, Topology
 from muster_coordinator.model.nodes import FleetView, NodeFinding, NodeView
 from muster_coordinator.model.quarantine_views import ActorView, QuarantineView
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
-from muster_coordinator.views.pages.node_row import row_of_view
+from muster_coordinator.views.pages.page_row import row_of_view
 
 NOW = 1_800_000_000.0
 SLURM = ActorView(name="slurm", summary="acts", can_cordon=True)

@@ -8,7 +8,7 @@ from muster.model import Health, ServiceState
 from muster_coordinator.views.pages.fleet_facts import CoordinatorFacts
 from muster_coordinator.views.pages.fleet_map import fleet_map
 from muster_coordinator.views.pages.fleet_page import fleet_page
-from muster_coordinator.views.pages.node_row import RowCondition, as_stale
+from muster_coordinator.views.pages.page_row import RowCondition, as_stale
 
 
 @cases(

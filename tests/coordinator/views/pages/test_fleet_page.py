@@ -22,7 +22,7 @@ from muster_coordinator.views.pages.fleet_facts import CoordinatorFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.headline import headline
 from muster_coordinator.views.pages.needs_person import MOST_TASKS, needs_person
-from muster_coordinator.views.pages.node_row import SELECTIONS
+from muster_coordinator.views.pages.page_row import SELECTIONS
 from muster_coordinator.views.pages.ranked_causes import ranked_causes
 from muster_coordinator.views.pages.recent_changes import recent_changes
 from muster_coordinator.web.requests import MOST_SELECTION

@@ -7,8 +7,8 @@ from muster.model import Health, ServiceState, Topology
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.topology.selection_term import Candidate
 from muster_coordinator.views.pages.ages import age_text
-from muster_coordinator.views.pages.node_row import needs_view, row_of_candidate
 from muster_coordinator.views.pages.node_table import finding_labels, node_table, table_query
+from muster_coordinator.views.pages.page_row import needs_view, row_of_candidate
 from muster_coordinator.views.pages.selection_link import selection
 
 

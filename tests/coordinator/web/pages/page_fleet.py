@@ -17,8 +17,9 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
 from muster_coordinator.store.store import Store
-from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.guard import Access
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.sessions import Right
 
 START = 1_800_000_000.0
 GB = 1 << 30

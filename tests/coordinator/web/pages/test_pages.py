@@ -15,11 +15,12 @@ from muster.model import Health, Severity, Topology
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import HoldRequested
 from muster_coordinator.model.quarantine_views import CaseView
-from muster_coordinator.web.guard import Access, Right
+from muster_coordinator.web.guard import Access
 from muster_coordinator.web.pages.page_routes import rendered
 from muster_coordinator.web.pages.response import POLICY
 from muster_coordinator.web.pages.shared_page import SharedPage
 from muster_coordinator.web.pages.static_files import static_files
+from muster_coordinator.web.sessions import Right
 
 MARKUP = "<b onmouseover=alert(1)>&amp;\"'</b></title></svg><script>alert(1)</script>"
 WILD = f"{MARKUP}\u202e\x1b[2J"

@@ -57,7 +57,7 @@ _PLAIN_SERVICES = frozenset({ServiceState.IN_SERVICE, ServiceState.ACCEPTING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRow:
+class PageRow:
     """One node. `is_away`: it gives no capacity, whatever the reason. `findings` are the worst first.
 
     `out_since`: since when it has its service state, if muster has taken it out of service.
@@ -116,10 +116,10 @@ def needs_view(candidate: Candidate) -> bool:
     return not is_plain
 
 
-def row_of_candidate(candidate: Candidate, *, is_away: bool) -> NodeRow:
+def row_of_candidate(candidate: Candidate, *, is_away: bool) -> PageRow:
     """The row of a node for which `needs_view` is false: most nodes, and a view of each takes much longer."""
     health, service = candidate.health or Health.UNKNOWN, candidate.service or ServiceState.ACCEPTING
-    return NodeRow(
+    return PageRow(
         name=candidate.name,
         place=candidate.topology,
         health=health,
@@ -130,9 +130,9 @@ def row_of_candidate(candidate: Candidate, *, is_away: bool) -> NodeRow:
     )
 
 
-def row_of_view(view: NodeView, *, is_away: bool, out_since: float | None = None) -> NodeRow:
+def row_of_view(view: NodeView, *, is_away: bool, out_since: float | None = None) -> PageRow:
     """The row of any node."""
-    return NodeRow(
+    return PageRow(
         name=view.name,
         place=view.topology,
         health=view.health,
@@ -153,7 +153,7 @@ def worst_first(findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
     return tuple(sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity)))
 
 
-def as_stale(row: NodeRow) -> NodeRow:
+def as_stale(row: PageRow) -> PageRow:
     """The row while the coordinator hears no node: faults stand, and nothing else is known."""
     return row if row.condition in BAD else replace(row, condition=RowCondition.UNKNOWN)
 
