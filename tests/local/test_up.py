@@ -31,6 +31,7 @@ def test_it_prints_the_address_of_the_page(up):
     assert f"the fleet in a browser, as soon as the coordinator is ready: {url}/\n" in running.text
     page = urllib.request.urlopen(f"{url}/", timeout=20).read().decode()
     assert 'href="nodes/here"' in page
+    assert running.end(signal.SIGTERM)[0] == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

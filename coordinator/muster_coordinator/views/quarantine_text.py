@@ -179,13 +179,8 @@ def _outcome_lines(decided: Decided) -> list[str]:
 def _decision_row(decided: Decided) -> tuple[str, ...]:
     if isinstance(decided, Asked):
         request = decided.request
-        return (
-            instant_text(decided.at),
-            decided.node or "-",
-            what_was_asked(decided),
-            request.by,
-            _one_line([request.reason]),
-        )
+        what = what_was_asked(decided)
+        return instant_text(decided.at), decided.node or "-", what, request.by, _one_line([request.reason])
     transition = decided.transition
     causes = transition.causes
     found = describe_causes(causes, Action.NONE) if causes else ", ".join(transition.codes)
