@@ -51,6 +51,11 @@ def say(text: str = "", *, file: TextIO | None = None, end: str = "\n") -> None:
     print(_coloured(shown) if has_colours(out) else shown, file=out, end=end, flush=True)
 
 
+def clear_screen() -> None:
+    """Empties the terminal, so that what is printed next stands at its top."""
+    sys.stdout.write("\x1b[H\x1b[2J")
+
+
 def has_colours(out: TextIO) -> bool:
     """Whether to print colours to `out`: only to a terminal, and not if NO_COLOR or TERM=dumb forbids it."""
     return out.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

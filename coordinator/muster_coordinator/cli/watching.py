@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable
 
 from muster.errors import Unavailable
-from muster.terminal import say
+from muster.terminal import clear_screen, say
 
 WATCH_S = 2.0
 """Interval between two queries."""
 
 _BUSY_SHARE = 0.2
 """Maximum share of the time for queries: for a large fleet, both sides need time for the answer."""
-
-_CLEAR = "\x1b[H\x1b[2J"
 
 
 def watch(make: Callable[[], str]) -> None:
@@ -43,7 +41,7 @@ def _show(text: str) -> None:
         lines, height = text.splitlines(), shutil.get_terminal_size().lines
         if len(lines) >= height:
             lines[height - 2 :] = [f"… {len(lines) - height + 2} more lines"]
-        sys.stdout.write(_CLEAR)
+        clear_screen()
         say("\n".join(lines))
     else:
         say(f"{text}\n")
