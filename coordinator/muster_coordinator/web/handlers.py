@@ -9,7 +9,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from muster.errors import ambiguous, unknown
+from muster.errors import unknown
 from muster.references import shipped
 from muster.wire.messages import new_id
 from muster_coordinator.model.baselines import BaselineView
@@ -61,11 +61,9 @@ from muster_coordinator.web.requests import (
     query,
 )
 from muster_coordinator.web.server_sent_events import send_events
+from muster_coordinator.web.sweep_lookup import find_sweep
 
 ROOT = "/api/v1"
-
-MOST_CANDIDATES = 10
-"""Maximum number of sweeps that an error names if several ids begin with the given characters."""
 
 log = structlog.get_logger()
 
@@ -272,14 +270,4 @@ class Api:
         raise Problem(HTTPStatus.NOT_FOUND, f"no baseline {wanted!r}; run `muster baseline list`")
 
     async def _sweep(self, id: str) -> SweepRecord:
-        """The sweep with this id, or the only one whose id begins with it."""
-        record = await self.store.sweep(id)
-        if record is not None:
-            return record
-        found = await self.store.sweep_ids(id, MOST_CANDIDATES + 1)
-        if len(found) > 1:
-            raise Problem(HTTPStatus.CONFLICT, ambiguous("sweep", id, found, MOST_CANDIDATES))
-        record = await self.store.sweep(found[0]) if found else None
-        if record is None:
-            raise Problem(HTTPStatus.NOT_FOUND, f"no sweep {id!r}; run `muster sweep list`")
-        return record
+        return await find_sweep(self.store, id)

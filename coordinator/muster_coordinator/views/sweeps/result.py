@@ -1,6 +1,6 @@
 """The result of a sweep as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from muster.nouns import count
 from muster_coordinator.model.sweep_records import SweepRecord
@@ -39,6 +39,14 @@ def _open(sweep: SweepRecord) -> Iterator[str]:
     """The suspects, the inconclusive nodes by missing evidence, and other notes."""
     if sweep.suspects:
         yield f"suspects: {', '.join(sweep.suspects)}"
+    undecided, notes = undecided_nodes(sweep)
+    for sentence, nodes in undecided.items():
+        yield f"inconclusive: {', '.join(nodes)}" + (f" ({sentence})" if sentence else "")
+    yield from (f"note: {note}" for note in notes)
+
+
+def undecided_nodes(sweep: SweepRecord) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+    """The inconclusive nodes by missing evidence, which is empty if no note says it; and the other notes."""
     why = dict.fromkeys(sweep.inconclusive, "")
     other = []
     for note in sweep.notes:
@@ -47,9 +55,7 @@ def _open(sweep: SweepRecord) -> Iterator[str]:
             why[node] = sentence
         else:
             other.append(note)
-    for sentence, nodes in by_value(why).items():
-        yield f"inconclusive: {', '.join(nodes)}" + (f" ({sentence})" if sentence else "")
-    yield from (f"note: {note}" for note in other)
+    return by_value(why), other
 
 
 def _cleared(sweep: SweepRecord) -> Iterator[str]:

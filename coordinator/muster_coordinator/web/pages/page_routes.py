@@ -18,6 +18,7 @@ from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.response import ROOT, page_response, root_of
 from muster_coordinator.web.pages.shared_page import SharedPage
 from muster_coordinator.web.pages.static_files import static_routes
+from muster_coordinator.web.pages.sweep_pages import SweepPages
 from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import MOST_SELECTION, NoQuery, Request, query
@@ -47,6 +48,7 @@ class Pages:
             web.get("/", self.fleet),
             web.get("/nodes", self.nodes),
             web.get("/nodes/{node}", self.node),
+            *SweepPages(self._reader).routes(),
             *static_routes(),
         ]
 

@@ -39,6 +39,7 @@ def _environment() -> Environment:
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
     environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
+    environment.globals |= {"sweep_path": _sweep_path, "sweeps_path": _sweeps_path}
     environment.globals |= {"SELECTIONS": SELECTIONS, "version": __version__}
     return environment
 
@@ -64,3 +65,13 @@ def _nodes_path(select: str | None = None, page: int = 1) -> str:
     """The path of the table of nodes, below `/`."""
     query: Mapping[str, str] = table_query(select, page)
     return f"nodes?{urlencode(query)}" if query else "nodes"
+
+
+def _sweep_path(id: str) -> str:
+    """The path of the page of a sweep, below `/`."""
+    return f"sweeps/{quote(id, safe='')}"
+
+
+def _sweeps_path(cursor: str | None = None) -> str:
+    """The path of a page of the sweeps, below `/`."""
+    return "sweeps" if cursor is None else f"sweeps?{urlencode({'cursor': cursor})}"

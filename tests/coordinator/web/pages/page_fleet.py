@@ -12,7 +12,7 @@ from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, Ticked
+from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SaveGroup, SaveSweep, Ticked
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -62,8 +62,8 @@ LOST_GPU = finding(
 class PageFleet:
     """A fleet whose time is in `now`. `url` is where its pages are."""
 
-    def __init__(self, shell, url, clock):
-        self.shell, self.url, self._clock = shell, url, clock
+    def __init__(self, shell, store, url, clock):
+        self.shell, self.store, self.url, self._clock = shell, store, url, clock
         self._seqs: dict[str, int] = {}
 
     @property
@@ -120,6 +120,16 @@ class PageFleet:
             message = Presence(id=f"l-{node}", sent_at=self.now, node=node, online=False, goodbye=True)
             await self.feed(PresenceSeen(message))
 
+    async def keep(self, sweep):
+        """A sweep is stored with its groups."""
+        groups = [
+            SaveGroup(sweep.id, stage.number, group.model_copy(update={"id": f"{sweep.id}-{group.id}"}))
+            for stage in sweep.rounds
+            for group in stage.groups
+        ]
+        outline = tuple(stage.model_copy(update={"groups": ()}) for stage in sweep.rounds)
+        await self.store.write([SaveSweep(sweep.model_copy(update={"rounds": outline})), *groups])
+
     async def beat(self, *nodes):
         for node in nodes:
             await self.feed(PresenceSeen(Presence(id=f"b-{node}", sent_at=self.now, node=node, online=True)))
@@ -149,6 +159,6 @@ async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_c
     access = access or Access("any", Right.READ, "")
     async with shell.running(), serving(application(shell.routes(store), access), listener):
         shell.link.connected = is_connected
-        yield PageFleet(shell, url, clock)
+        yield PageFleet(shell, store, url, clock)
         shell.stream.close()
     await store.close()

@@ -7,14 +7,20 @@ import pytest_asyncio
 from axe_core_python.async_playwright import Axe
 from benchmarks.free_ports import free_port
 from playwright.async_api import async_playwright
+from tests.coordinator.views.pages.page_sweeps import bad_node
 from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, page_fleet
 from tests.coordinator.web.pages.prefix_proxy import prefix_proxy
 
 from muster.model import Action, Severity, Verdict
+from muster_coordinator.model.events import SweepRequested
+from muster_coordinator.model.sweep_records import SweepRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PATHS = ("/", "/nodes", "/nodes?select=rock=1", "/nodes/n03", "/nodes/n01", "/nodes/n99")
+PATHS = (
+    *("/", "/nodes", "/nodes?select=rock=1", "/nodes/n03", "/nodes/n01", "/nodes/n99"),
+    *("/sweeps", "/sweeps/abcdefgh", "/sweeps/abcdefgh?why=n01", "/sweeps/runs"),
+)
 NODES = tuple(f"n{number:02}" for number in range(16))
 CHROMIUM = "/usr/bin/chromium"
 MOST_KEYS = 200
@@ -42,7 +48,9 @@ async def url(live, empty_database, tmp_path_factory):
         odd = finding("gemm.odd", "540 TFLOP/s", severity=Severity.WARNING, action=Action.CHECK_APPLICATION)
         await fleet.report("n09", odd, verdict=Verdict.WARN)
         await fleet.leave("n11")
+        await fleet.keep(bad_node("n03", "n01", "n02", "n04", inconclusive=("n05",), absent={"n11": "is lost"}))
         await fleet.pass_time(120)
+        await fleet.feed(SweepRequested("runs", SweepRequest(check="collective", nodes=("n01", "n02"))))
         yield fleet.url
 
 

@@ -1,0 +1,86 @@
+"""The pages about sweeps, and the methods that make them."""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from aiohttp import web
+from pydantic import Field
+
+from muster.errors import Refused
+from muster.model import Topology
+from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.pages.sweep_page import sweep_page
+from muster_coordinator.views.pages.sweep_table import PAGE_SIZE, sweep_table
+from muster_coordinator.views.sweeps.explanation import explain
+from muster_coordinator.web.pages.fleet_reader import FleetReader
+from muster_coordinator.web.pages.response import page_response, root_of
+from muster_coordinator.web.pages.templates import render
+from muster_coordinator.web.requests import Request, query
+from muster_coordinator.web.sweep_lookup import find_sweep
+
+MOST_NAME = 253
+"""Characters of the name of a node."""
+
+
+class SweepTableQuery(Request):
+    """The page of the sweeps, as the API takes it."""
+
+    cursor: str | None = None
+
+
+class SweepPageQuery(Request):
+    """The node for which the sweep is explained; an empty field of the form counts as none."""
+
+    why: str = Field("", max_length=MOST_NAME)
+
+
+class SweepPages:
+    """Makes the pages of what `reader` reads."""
+
+    def __init__(self, reader: FleetReader) -> None:
+        self._reader = reader
+
+    def routes(self) -> list[web.RouteDef]:
+        """The pages."""
+        return [web.get("/sweeps", self.sweeps), web.get("/sweeps/{sweep}", self.sweep)]
+
+    async def sweeps(self, request: web.Request) -> web.Response:
+        """The running sweeps, then those that have ended, the latest first."""
+        wanted = query(request, SweepTableQuery)
+        fleet = self._reader.pipeline.fleet
+        latest = await self._reader.store.sweeps(PAGE_SIZE, wanted.cursor)
+        is_first = wanted.cursor is None
+        table = sweep_table(
+            fleet.sweeps() if is_first else (),
+            latest.items,
+            at=self._reader.pipeline.clock(),
+            is_first=is_first,
+            next_cursor=latest.next_cursor,
+        )
+        return page_response(
+            await asyncio.to_thread(render, "sweeps", root=root_of(request), fleet=fleet.name, table=table)
+        )
+
+    async def sweep(self, request: web.Request) -> web.Response:
+        """One sweep: its verdict and culprits, its rounds and pairs, and the reason for one node if it is named."""
+        asked_why = query(request, SweepPageQuery).why.strip()
+        fleet, at = self._reader.pipeline.fleet, self._reader.pipeline.clock()
+        record = await find_sweep(self._reader.store, request.match_info["sweep"])
+        places, root = fleet.places(record.nodes), root_of(request)
+        # In a thread: the page of a sweep of 1,000 nodes takes a tenth of a second.
+        html, status = await asyncio.to_thread(_rendered, record, places, asked_why, at=at, root=root, fleet=fleet.name)
+        return page_response(html, status)
+
+
+def _rendered(
+    record: SweepRecord, places: Mapping[str, Topology], asked_why: str, *, at: float, root: str, fleet: str
+) -> tuple[str, HTTPStatus]:
+    why, refused = None, ""
+    try:
+        why = explain(record, asked_why, places) if asked_why else None
+    except Refused as error:
+        refused = str(error)
+    page = sweep_page(record, places, at=at, why=why, asked_why=asked_why, refused=refused)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK
+    return render("sweep", root=root, fleet=fleet, page=page), status
