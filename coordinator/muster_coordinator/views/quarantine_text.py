@@ -24,11 +24,12 @@ from muster_coordinator.model.transitions import ActorOutcome
 
 DRY_RUN = " (dry run)"
 
-_MODES = {
+MODES = {
     "observe": "no node is drained, and no actor is called",
     "dry-run": "decisions are made and shown, and actors change nothing",
     "enforce": "faulty nodes are drained and returned to service",
 }
+"""What each mode means."""
 
 _UNHEARD = "drained, and no agent reports from there: {}; check that the agent runs there, under this name"
 
@@ -168,26 +169,40 @@ def decision_table(decided: Iterable[Decided]) -> str:
     """A line for every request and every transition, and below a transition its outcome at each actor."""
     decided = list(decided)
     head, *lines = table(("TIME", "NODE", "WHAT", "BY", "REASON"), map(_decision_row, decided)).splitlines()
-    below = map(_outcome_lines, decided)
+    below = map(outcome_lines, decided)
     return "\n".join([head, *_interleaved(lines, below)])
 
 
-def _outcome_lines(decided: Decided) -> list[str]:
+def outcome_lines(decided: Decided) -> list[str]:
+    """The outcome of a transition at each actor; a request has none."""
     return [] if isinstance(decided, Asked) else [outcome_line(*outcome) for outcome in decided.outcomes.items()]
 
 
 def _decision_row(decided: Decided) -> tuple[str, ...]:
+    what, by, reason = what_was_decided(decided)
+    return instant_text(time_of(decided)), node_of(decided) or "-", what, by or "-", _one_line([reason])
+
+
+def time_of(decided: Decided) -> float:
+    """The time of a request or a transition."""
+    return decided.at if isinstance(decided, Asked) else decided.transition.at
+
+
+def node_of(decided: Decided) -> str | None:
+    """The node of a request or a transition; None for a request about the fleet."""
+    return decided.node if isinstance(decided, Asked) else decided.transition.node
+
+
+def what_was_decided(decided: Decided) -> tuple[str, str | None, str]:
+    """What was requested or decided, by whom, and why. None stands for the policy."""
     if isinstance(decided, Asked):
-        request = decided.request
-        what = what_was_asked(decided)
-        return instant_text(decided.at), decided.node or "-", what, request.by, _one_line([request.reason])
+        return what_was_asked(decided), decided.request.by, decided.request.reason
     transition = decided.transition
     causes = transition.causes
     found = describe_causes(causes, Action.NONE) if causes else ", ".join(transition.codes)
     after = state(transition.after, transition.dry_run)
     what = f"stays {after}" if transition.before is transition.after else f"{transition.before} to {after}"
-    reason = f"{found}: {transition.reason}" if found else transition.reason
-    return instant_text(transition.at), transition.node, what, transition.by or "-", _one_line([reason])
+    return what, transition.by, f"{found}: {transition.reason}" if found else transition.reason
 
 
 def what_was_asked(asked: Asked) -> str:
@@ -228,7 +243,7 @@ def alarm_table(alarms: Iterable[Alarm]) -> str:
 
 
 def _summary(view: QuarantineView) -> Iterator[str]:
-    yield f"mode: {view.mode}: {_MODES[view.mode]}"
+    yield f"mode: {view.mode}: {MODES[view.mode]}"
     yield f"away: {view.away} of {view.nodes} nodes, limit {view.limit}"
     yield f"rate: at most {view.per_minute:g} drains in a minute"
     yield f"waiting to be drained (HELD): {', '.join(view.held) or 'none'}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from muster_coordinator.model.quarantine import QuarantineRecord
+from muster_coordinator.model.quarantine_views import BudgetView
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import PRESSING, Pipeline
@@ -10,10 +11,18 @@ from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.recent import asked_since, story_since, transitions_since
 from muster_coordinator.store.store import Store
 from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.views.pages.bounded import Bounded
 from muster_coordinator.views.pages.fleet_facts import RECENT_S, CoordinatorFacts, FleetFacts
 from muster_coordinator.views.pages.lost_capacity import LONGEST_S, SILENCE_KINDS, CapacityHistory
 from muster_coordinator.views.pages.needs_person import MOST_TASKS
 from muster_coordinator.views.pages.page_row import PageRow, needs_view, row_of_candidate, row_of_view
+from muster_coordinator.views.pages.quarantine_page import (
+    MOST_DECISIONS,
+    CaseGroup,
+    QuarantineFacts,
+    first_of_each,
+    groups_of,
+)
 from muster_coordinator.views.pages.recent_changes import STORY_KINDS
 from muster_coordinator.web.answers import LOOKED_AT, database_use, in_slices
 
@@ -100,6 +109,30 @@ class FleetReader:
             asked=asked,
             is_cut=story_is_cut or asked_is_cut,
             capacity=await self._capacity_history(at),
+        )
+
+    async def quarantine_facts(self) -> QuarantineFacts:
+        """The quarantine of the whole fleet now."""
+        fleet = self.pipeline.fleet
+
+        def in_groups(records: Iterable[QuarantineRecord]) -> Iterable[tuple[CaseGroup, float, str]]:
+            for record in records:
+                for group in groups_of(record, fleet.latest_transition(record.node)):
+                    yield group, record.decision.since, record.node
+
+        decided = await self.store.decisions(None, MOST_DECISIONS, None)
+        chosen = first_of_each(await in_slices(fleet.quarantine_records(), LOOKED_AT, in_groups))
+        cases = {
+            group: Bounded(tuple(case for name in names.items if (case := fleet.case(name)) is not None), names.rest)
+            for group, names in chosen.items()
+        }
+        unheard = self._poller.unheard(fleet.is_present)
+        return QuarantineFacts(
+            at=self.pipeline.clock(),
+            budget=BudgetView(quarantine=fleet.quarantine_view(), actors=self._poller.actors, unheard=unheard),
+            cases=cases,
+            decisions=decided.items,
+            has_more=decided.next_cursor is not None,
         )
 
     async def _capacity_history(self, at: float) -> CapacityHistory:
