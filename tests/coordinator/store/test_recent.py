@@ -9,7 +9,7 @@ from muster_coordinator.model.events import AppendStory
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import Asked, HoldRequested, SaveRequest, SaveTransition
 from muster_coordinator.model.transitions import TransitionRecord
-from muster_coordinator.store.recent import asked_since, story_since, transitions_since
+from muster_coordinator.store.recent import asked_since, story_since, timeline, transitions_since
 
 
 def entry(number, kind, **more):
@@ -54,3 +54,23 @@ async def test_a_list_that_is_cut_says_so(store, limit, is_cut):
         await transitions_since(store.database, START, limit),
     ):
         assert ([each.id[1:] for each in found], cut) == (["2", "1", "0"][:limit], is_cut)
+
+
+@pytest.mark.parametrize(
+    ("node", "kind", "found"),
+    [
+        (None, None, ["e9", "e8", "e7", "e6", "e5", "e4", "e3", "e2", "e1", "e0"]),
+        ("n3", None, ["e3"]),
+        (None, "lost", ["e8", "e6", "e4", "e2", "e0"]),
+        ("n4", "health", []),
+    ],
+)
+async def test_the_timeline_is_read_in_pages(store, node, kind, found):
+    """Of all nodes and kinds, or of one; also if another entry speaks of the kind."""
+    await store.write([entry(n, ("health", "lost")[n % 2 == 0], data={"kind": "lost"}) for n in range(10)])
+    page = await timeline(store.database, 4, None, node=node, kind=kind)
+    read = [*page.items]
+    while page.next_cursor is not None:
+        page = await timeline(store.database, 4, page.next_cursor, node=node, kind=kind)
+        read += page.items
+    assert [each.id for each in read] == found

@@ -55,7 +55,7 @@ def test_everything_is_explained():
         assert [it["name"] for it in operation["parameters"] if not it["description"]] == [], (method, path)
 
 
-PAGES = {"/", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine"}
+PAGES = {"/", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine", "/events"}
 """Pages for people, beside the files that they load."""
 
 

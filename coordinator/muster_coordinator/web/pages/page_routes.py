@@ -14,6 +14,7 @@ from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.node_page import node_page
 from muster_coordinator.views.pages.node_table import node_table
 from muster_coordinator.views.pages.page_row import PageRow
+from muster_coordinator.web.pages.event_pages import EventPages
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.quarantine_pages import QuarantinePages
 from muster_coordinator.web.pages.response import ROOT, page_response, root_of
@@ -51,6 +52,7 @@ class Pages:
             web.get("/nodes/{node}", self.node),
             *SweepPages(self._reader).routes(),
             *QuarantinePages(self._reader).routes(),
+            *EventPages(self._reader).routes(),
             *static_routes(),
         ]
 

@@ -39,6 +39,7 @@ def _environment() -> Environment:
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
     environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
+    environment.globals |= {"events_path": _events_path}
     environment.globals |= {"sweep_path": _sweep_path, "sweeps_path": _sweeps_path}
     environment.globals |= {"SELECTIONS": SELECTIONS, "version": __version__}
     return environment
@@ -75,3 +76,10 @@ def _sweep_path(id: str) -> str:
 def _sweeps_path(cursor: str | None = None) -> str:
     """The path of a page of the sweeps, below `/`."""
     return "sweeps" if cursor is None else f"sweeps?{urlencode({'cursor': cursor})}"
+
+
+def _events_path(node: str | None = None, kind: str | None = None, cursor: str | None = None) -> str:
+    """The path of a page of the events, below `/`."""
+    given = {"node": node, "kind": kind, "cursor": cursor}
+    query = urlencode({key: value for key, value in given.items() if value})
+    return f"events?{query}" if query else "events"

@@ -19,7 +19,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PATHS = (
     *("/", "/nodes", "/nodes?select=rock=1", "/nodes/n03", "/nodes/n01", "/nodes/n99"),
-    *("/sweeps", "/sweeps/abcdefgh", "/sweeps/abcdefgh?why=n01", "/sweeps/runs", "/quarantine"),
+    *(
+        "/sweeps",
+        "/sweeps/abcdefgh",
+        "/sweeps/abcdefgh?why=n01",
+        "/sweeps/runs",
+        "/quarantine",
+        "/events",
+        "/events?kind=rock",
+    ),
 )
 NODES = tuple(f"n{number:02}" for number in range(16))
 CHROMIUM = "/usr/bin/chromium"
