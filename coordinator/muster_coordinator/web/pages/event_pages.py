@@ -54,8 +54,15 @@ class EventPages:
             next_cursor=found.next_cursor,
             refused=refused,
         )
-        fleet = self._reader.pipeline.fleet.name
-        html = await asyncio.to_thread(render, "events", root=root_of(request), fleet=fleet, page=page, kinds=KINDS)
+        html = await asyncio.to_thread(
+            render,
+            "events",
+            root=root_of(request),
+            fleet=self._reader.pipeline.fleet.name,
+            is_current=self._reader.is_current,
+            page=page,
+            kinds=KINDS,
+        )
         return page_response(html, HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK)
 
     def _why_refused(self, node: str | None, kind: str | None) -> str:

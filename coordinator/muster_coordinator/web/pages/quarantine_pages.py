@@ -30,8 +30,11 @@ class QuarantinePages:
 
     async def _make(self) -> str:
         facts = await self._reader.quarantine_facts()
-        return await asyncio.to_thread(_rendered, self._reader.pipeline.fleet.name, facts)
+        return await asyncio.to_thread(
+            rendered, self._reader.pipeline.fleet.name, facts, is_current=self._reader.is_current
+        )
 
 
-def _rendered(fleet: str, facts: QuarantineFacts) -> str:
-    return render("quarantine", root=ROOT, fleet=fleet, page=quarantine_page(facts))
+def rendered(fleet: str, facts: QuarantineFacts, *, is_current: bool) -> str:
+    """The page of the quarantine with these facts."""
+    return render("quarantine", root=ROOT, fleet=fleet, is_current=is_current, page=quarantine_page(facts))

@@ -3,6 +3,7 @@
 import pytest
 from tests.cases import cases
 from tests.coordinator.views.pages.fleet_rows import NOW
+from tests.coordinator.views.pages.page_sweeps import sweep
 from tests.coordinator.web.pages.page_fleet import LOST_GPU
 from tests.coordinator.web.pages.page_html import MARKUP, WILD, Links, require_links, require_text_only
 
@@ -14,8 +15,8 @@ from muster_coordinator.model.quarantine_events import HoldRequested
 from muster_coordinator.model.quarantine_views import ActorView, BudgetView, CaseView, DomainView, QuarantineView
 from muster_coordinator.model.transitions import ActorOutcome
 from muster_coordinator.views.pages.bounded import Bounded
-from muster_coordinator.views.pages.quarantine_page import CaseGroup, QuarantineFacts, quarantine_page
-from muster_coordinator.web.pages.templates import render
+from muster_coordinator.views.pages.quarantine_page import CaseGroup, QuarantineFacts
+from muster_coordinator.web.pages.quarantine_pages import rendered
 
 NODES = tuple(f"n{number}" for number in range(10))
 
@@ -93,6 +94,20 @@ class TestInObserveMode:
         assert "Not drained: mode is observe" in Links(await pages.get("/quarantine")).text
 
 
+class TestWithoutTheBroker:
+    """The coordinator hears no node."""
+
+    @pytest.fixture
+    def settings(self):
+        return {"is_connected": False}
+
+    @cases("path", ["/quarantine", "/events", "/sweeps", "/sweeps/abcdefgh"])
+    async def test_pages_say_that_they_are_old(self, pages, path):
+        """Above everything else."""
+        await pages.fleet.keep(sweep())
+        assert "Not connected to the broker" in await pages.get(path)
+
+
 async def test_text_of_others_shows_as_text(pages):
     """Reasons of people, findings, domains and causes; words of actors and schedulers."""
     await pages.fleet.join("n1")
@@ -118,7 +133,7 @@ async def test_text_of_others_shows_as_text(pages):
     actors = (ActorView(name=WILD, problem=WILD), ActorView(name="slurm", summary=WILD))
     budget = BudgetView(quarantine=view, actors=actors, unheard=(WILD,))
     facts = QuarantineFacts(at=NOW, budget=budget, cases={CaseGroup.PENDING: Bounded((case,), 7)})
-    page = render("quarantine", root="./", fleet=WILD, page=quarantine_page(facts))
+    page = rendered(WILD, facts, is_current=True)
     require_text_only(page)
     assert "7 more, as JSON" in page
     assert Links(page).inline == []

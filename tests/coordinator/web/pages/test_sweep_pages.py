@@ -1,7 +1,7 @@
 """The pages of sweeps over HTTP."""
 
 from tests.cases import cases
-from tests.coordinator.views.pages.page_sweeps import bad_node, convicted, group, rounds, sweep
+from tests.coordinator.views.pages.page_sweeps import NOW, bad_node, convicted, group, rounds, sweep
 from tests.coordinator.web.pages.page_html import WILD, Links, require_links, require_text_only
 from yarl import URL
 
@@ -21,6 +21,7 @@ async def test_a_running_sweep_stands_above_those_that_have_ended(pages):
     await pages.fleet.join("n1", "n2", "n3", "n4")
     await pages.fleet.keep(bad_node("n1", "n2", "n3", "n4"))
     await pages.fleet.feed(SweepRequested("runs", SweepRequest(check="collective")))
+    assert 'href="./sweeps/runs"' in await pages.get("/")
     text = await pages.get("/sweeps")
     assert text.index("sweeps/runs") < text.index("sweeps/abcdefgh")
     text = Links(await pages.get("/sweeps/runs")).text
@@ -58,7 +59,7 @@ async def test_all_links_lead_somewhere_and_are_relative(pages):
     """To pages of nodes, to the API, and from page to page of the list."""
     await pages.fleet.join("n1", "n2", "n3", "n4")
     for number in range(60):
-        await pages.fleet.keep(bad_node(id=f"s{number:02}", created_at=float(number)))
+        await pages.fleet.keep(bad_node(id=f"s{number:02}", created_at=NOW - number))
     path, seen = "/sweeps", 0
     for _ in range(3):
         page = await pages.get(path)
