@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from importlib.metadata import entry_points
@@ -112,9 +112,12 @@ class Laboratory:
     def ended_sweep(self, sweep: Recorded) -> SweepRecord:
         return SweepRecord.model_validate(printed(sweep))
 
-    def start_long_sweep(self, node: str) -> Recorded:
-        """A sweep whose groups run for a second or more; the ranks of `node` have begun to send to others."""
-        sweep, before = self.start_sweep(iterations=30), self.agents[node].bytes_sent
+    def _start_long_sweep(self, node: str) -> Recorded:
+        """A sweep whose groups run for two seconds or more; the ranks of `node` have begun to send to others.
+
+        A second was too short: on a busy machine the group had ended before anything could be done to it.
+        """
+        sweep, before = self.start_sweep(iterations=60, timeout_s=10), self.agents[node].bytes_sent
 
         def sends() -> bool:
             assert sweep.poll() is None, sweep.ended()
@@ -129,22 +132,24 @@ class Laboratory:
 
         What happens to the network meanwhile happens for certain before their groups have ended.
         """
-        going_on = self.start_long_sweep(node)
-        ranks: list[psutil.Process] = []
+        going_on = self._start_long_sweep(node)
+        halted: list[psutil.Process] = []
 
-        def has_ranks() -> bool:  # a group may have ended since it sent; the next one follows
+        def halts() -> bool:  # a group may have ended since it sent; the next one follows
             assert going_on.poll() is None, going_on.ended()
-            ranks[:] = self.agents[node].ranks
-            return bool(ranks)
+            for rank in self.agents[node].ranks:
+                with suppress(psutil.NoSuchProcess):
+                    rank.suspend()
+                    halted.append(rank)
+            return bool(halted)
 
-        wait_for(has_ranks, f"{node} to have ranks", longest_pause_s=SHORTEST_PAUSE_S)
-        for rank in ranks:
-            rank.suspend()
+        wait_for(halts, f"{node} to have ranks", longest_pause_s=SHORTEST_PAUSE_S)
         try:
             yield going_on
         finally:
-            for rank in ranks:
-                rank.resume()
+            for rank in halted:
+                with suppress(psutil.NoSuchProcess):  # it may have been killed
+                    rank.resume()
 
     # Programs
 

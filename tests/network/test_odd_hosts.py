@@ -25,9 +25,9 @@ def test_a_host_with_fewer_devices_than_declared(laboratory):
 
 def test_a_rank_that_is_killed_once(laboratory):
     """Its node is to blame and not its partner. A crash that does not come again convicts nobody, but is told."""
-    going_on = laboratory.start_long_sweep("node-2")
-    (rank,) = laboratory.agents["node-2"].ranks
-    rank.kill()
+    with laboratory.halted_in_a_sweep("node-2") as going_on:
+        (rank,) = laboratory.agents["node-2"].ranks
+        rank.kill()
     sweep = laboratory.ended_sweep(going_on)
     (group,) = (group for group in sweep.rounds[0].groups if "node-2" in group.members)
     assert [(it.node, it.reason) for it in group.blamed] == [("node-2", "run.killed")]
