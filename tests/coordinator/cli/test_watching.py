@@ -1,6 +1,7 @@
 """A list that is shown again and again."""
 
 import os
+from types import SimpleNamespace
 
 from muster.errors import Unavailable
 from muster_coordinator.cli import watching
@@ -21,7 +22,8 @@ def watched(monkeypatch, *answers):
             raise answer
         return answer
 
-    monkeypatch.setattr("muster_coordinator.cli.watching.time.sleep", sleep)
+    # Not in the module `time`, which the test runner uses, too.
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0))
     watching.watch(make)
     return pauses
 
@@ -41,6 +43,7 @@ def test_while_the_coordinator_is_away_the_last_text_stays(monkeypatch, capsys):
 def test_a_terminal_shows_what_fits(monkeypatch, capsys):
     """In place of the text before: the first lines, which are the worst, and how many more there are."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 4)))
+    size = os.terminal_size((80, 4))
+    monkeypatch.setattr(watching, "shutil", SimpleNamespace(get_terminal_size=lambda: size))
     watched(monkeypatch, "\n".join("abcdefg"), "a\nb\nc")
     assert capsys.readouterr().out == "\x1b[H\x1b[2Ja\nb\n… 5 more lines\n\x1b[H\x1b[2Ja\nb\nc\n"
