@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _FIRST = 10_000  # most services that have a number of their own have one below
+_END = 20_000  # from there on are the ports that jobs derive from their ids
 _BLOCK = 50
 
 
@@ -25,7 +26,8 @@ def free_address() -> str:
 
 
 def _in_blocks() -> Iterator[int]:
-    end = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+    kernels = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+    end = min(kernels, _END)
     for first in range(_FIRST, end - _BLOCK + 1, _BLOCK):
         if _taken_by_us(first):
             yield from range(first, first + _BLOCK)

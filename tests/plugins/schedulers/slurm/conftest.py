@@ -95,6 +95,10 @@ def program(name: str) -> str:
     return found
 
 
+JOBS_OF_A_CLUSTER = 97
+"""So many ids at least are between those of two clusters, whose ports differ by one or more."""
+
+
 class Slurm:
     """The cluster while it runs. `settings` are further lines of slurm.conf, which may name its `{directory}`.
 
@@ -230,7 +234,7 @@ class Slurm:
             "user": getpass.getuser(),
             "host": host,
             "port": ports[0],
-            "first_job": ports[0] % 10_000,
+            "first_job": 1 + ports[0] * JOBS_OF_A_CLUSTER % 10_000,
             "directory": self.directory,
         }
         text = SLURM_CONF.format(**known, munge=self._munge, settings=settings.format(**known), nodes="\n".join(nodes))
