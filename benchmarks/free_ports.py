@@ -2,7 +2,7 @@
 
 A port that the kernel picks (`bind` to 0) is free again when its socket closes. Until the server listens on it, any
 other process may be given the same one, also as the near end of a connection that it opens. So ports come from below
-the range from which the kernel picks, in blocks: whoever took a block has it until its process ends. Each port is given
+the range from which the kernel picks, in blocks: a process that took a block has it until it ends. Each port is given
 once.
 """
 

@@ -12,8 +12,10 @@ from functools import lru_cache
 from muster.check import CheckInfo, Needs, Scope
 from muster_coordinator.model.orders import run_patience_s
 
-KINDS = 1024
-"""Maximum number of sets of checks for which it is kept what follows. A fleet has some for each version and machine."""
+KINDS = 64
+"""Maximum number of sets of checks for which it is kept what follows. A fleet has some for each version and machine.
+Each keeps its checks in memory, up to 100 KiB, also when no node announces them any more.
+"""
 
 
 def runs_by_itself(check: CheckInfo) -> bool:

@@ -3,8 +3,9 @@
 from contextlib import asynccontextmanager
 
 from tests.coordinator.offline_shell import EPOCH, offline_shell
+from tests.coordinator.quarantining_drill import check
 
-from muster.check import CheckInfo, Needs, Scope
+from muster.check import Scope
 from muster.config import Config, Settings
 from muster.http_server import serving
 from muster.model import Action, Device, Finding, Inventory, Run, Severity, Topology, Verdict
@@ -23,19 +24,6 @@ from muster_coordinator.web.sessions import Right
 
 START = 1_800_000_000.0
 GB = 1 << 30
-
-
-def check(name, scope=Scope.NODE):
-    return CheckInfo(
-        name=name,
-        summary="",
-        scope=scope,
-        needs=Needs.NOTHING,
-        cadence_s=60.0 if scope is Scope.NODE else None,
-        timeout_s=20.0,
-        objective=None,
-        params={"type": "object", "properties": {}, "additionalProperties": False},
-    )
 
 
 def place(number, *, leaf=16, rack=32, block=256):
