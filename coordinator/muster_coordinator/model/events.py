@@ -100,21 +100,26 @@ class LabelsSeen:
 
 @dataclass(frozen=True, slots=True)
 class RunRequested:
-    """A run of a check was requested. Refused when node, check or parameters are not valid."""
+    """A run of a check was requested, `by` whom if that is known. Refused when anything about it is not valid."""
 
     run: str
     node: str
     check: str
     params: Json
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRequested:
-    """A sweep was requested under this id; `origin` says by whom. Refused when anything about it is not valid."""
+    """A sweep was requested under this id. Refused when anything about it is not valid.
+
+    `origin` says what has requested it, and `by` which person, if that is known.
+    """
 
     sweep: str
     request: SweepRequest
     origin: str = "request"
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

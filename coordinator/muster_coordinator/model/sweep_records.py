@@ -170,9 +170,9 @@ class SweepRequest(Data):
 class SweepRecord(Data):
     """A sweep and its results. `notes` say why nodes are inconclusive and what else was seen.
 
-    Groups are compared by `metric`. `asked` is the request, and `origin` says who made it: `request`,
-    `schedule <name>` or `new nodes`. `absent` are nodes that could not take part, each with the reason. In lists and
-    events, `rounds` have no groups.
+    Groups are compared by `metric`. `asked` is the request, and `origin` says what made it: `request`,
+    `schedule <name>` or `new nodes`. `requested_by` is the person who had logged in, if there was one. `absent` are
+    nodes that could not take part, each with the reason. In lists and events, `rounds` have no groups.
     """
 
     id: str
@@ -184,6 +184,7 @@ class SweepRecord(Data):
     nodes: tuple[str, ...]
     asked: SweepRequest | None = None
     origin: str = "request"
+    requested_by: str | None = None
     verdict: Verdict | None = None
     rounds: tuple[RoundRecord, ...] = ()
     suspects: tuple[str, ...] = ()
@@ -198,6 +199,11 @@ class SweepRecord(Data):
     ended_at: Instant | None = None
     reason: str | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def requester(self) -> str:
+        """What has requested it, and who."""
+        return self.origin if self.requested_by is None else f"{self.origin} by {self.requested_by}"
 
     @property
     def tested_nodes(self) -> tuple[str, ...]:

@@ -27,12 +27,13 @@ class SweepPlan:
 
     `absent` are selected nodes that cannot take part, each with the reason. `most_ranks` is the highest number of ranks
     of each node; a node without an entry has one. `abilities` are those of the check on these nodes. `asked` is the
-    request, and `origin` says who made it.
+    request, `origin` says what made it, and `requested_by` which person.
     """
 
     id: str
     asked: SweepRequest
     origin: str = "request"
+    requested_by: str | None = None
     strategy: Strategy
     pairing: Pairing = Pairing.RANDOM
     passes: int = 1

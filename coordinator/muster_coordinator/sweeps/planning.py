@@ -69,7 +69,7 @@ def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> SweepPlan:
         raise Refused(f"none of its nodes has check {record.check!r} any more")
     check = usual_check(record.check, having, nodes.values())
     without = {node.name: f"does not have check {record.check!r} any more" for node in members if node not in having}
-    asked = SweepRequested(record.id, request, record.origin)
+    asked = SweepRequested(record.id, request, record.origin, record.requested_by)
     absent = {**without, **_different_nodes(check, having), **record.absent}
     return _plan(asked, check, Strategy(record.strategy), members, absent)
 
@@ -90,6 +90,7 @@ def _plan(
         id=event.sweep,
         asked=request,
         origin=event.origin,
+        requested_by=event.by,
         strategy=strategy,
         pairing=_pairing(request, strategy, abilities),
         passes=request.passes,

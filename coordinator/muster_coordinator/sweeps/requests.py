@@ -32,7 +32,8 @@ def order_run(event: RunRequested, registry: NodeRegistry, orders: Orders, now: 
     check_run(event, registry.nodes)
     content = {"run": event.run, "check": event.check, "params": event.params}
     order = orders.send(event.node, RunCheck, now, ttl_s=RUN_TTL_S, cause=event.run, **content)
-    return [registry.story.tell(event.node, "run_requested", f"asked to run {event.check}", event.run, now), order]
+    text = f"asked to run {event.check}{f' by {event.by}' if event.by else ''}"
+    return [registry.story.tell(event.node, "run_requested", text, event.run, now), order]
 
 
 def check_limits(request: SweepRequest) -> None:

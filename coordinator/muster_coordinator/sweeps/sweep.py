@@ -163,6 +163,7 @@ class Sweep:
             nodes=self.plan.nodes,
             asked=self.plan.asked,
             origin=self.plan.origin,
+            requested_by=self.plan.requested_by,
             verdict=verdict_of_sweep(self.state, report, inconclusive),
             rounds=self._log.outline(waiting=self._waiting),
             suspects=report.suspects,

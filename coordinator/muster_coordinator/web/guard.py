@@ -1,14 +1,14 @@
 """Decides who may use the API, for every route in one place.
 
-A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route but the login. Who has sent it
-is found out in this order:
+A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route but the login, and that which
+plans a sweep and changes nothing. Who has sent it is found out in this order:
 
 1. A token in `Authorization`: that of `http.token_file` may CHANGE, that of `http.read_token_file` may READ.
 2. A user who has logged in at one of `http.trusted_proxies`.
 3. The session in the cookie, which a token has opened.
 
 A browser sends 2 and 3 by itself, also for the pages of others. So such a request changes something only if it comes
-from a page of the same origin.
+from a page of the same origin, and so does every form.
 
 With `http.token_file` every other request may only reach probes and the login. Without it the API listens on loopback
 only: every local user may READ, and a user who can read the coordinator's own token (`local_token`) may CHANGE. A web
@@ -17,8 +17,8 @@ with a form, which cannot send a token.
 
 | request | `http.token_file` set | not set | not set, `http.trust_loopback` |
 |---|---|---|---|
-| GET /healthz, /readyz; login and logout | free | free | free |
-| other GET, HEAD | any of the three | free | free |
+| GET /healthz, /readyz, /static/; login and logout | free | free | free |
+| other GET, HEAD; the plan of a sweep | any of the three | free | free |
 | any other method | any of the three, if it may CHANGE | own token or its session | free |
 """
 
@@ -40,14 +40,28 @@ from muster.secret_file import read_secret
 from muster_coordinator.web import local_token
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.proxies import NO_PROXIES, TrustedProxies
+from muster_coordinator.web.requests import FORM
 from muster_coordinator.web.same_origin import is_same_origin
-from muster_coordinator.web.sessions import COOKIE, Right, Sessions
+from muster_coordinator.web.sessions import COOKIE, Right, Session, Sessions
 
 PROBES = frozenset({"/healthz", "/readyz"})
 """The paths of probes, which need no token."""
 
 LOGIN = "/api/v1/session"
 """The path of the session. Logging in and out needs no token."""
+
+API = "/api/"
+
+LOGIN_PAGE, LOGOUT_PAGE = "/login", "/logout"
+"""The same for people. The page shows its form to everybody."""
+
+LOGINS = frozenset({LOGIN, LOGIN_PAGE, LOGOUT_PAGE})
+
+STATIC = "/static/"
+"""The style sheets and scripts that the page of the login needs, too. They are the same in every fleet."""
+
+PLANS = frozenset({"/api/v1/sweeps/plan", "/sweeps/plan"})
+"""Paths that take a body and change nothing: they say what a sweep would cost."""
 
 HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 """The methods that change nothing (RFC 9110, 9.2.1)."""
@@ -65,15 +79,12 @@ class CallerProof(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who has sent a request: what they may do, and their name if they have logged in under one.
-
-    `expires_at` is when their session ends, if they have one.
-    """
+    """Who has sent a request: what they may do, their name if they have logged in under one, and their session."""
 
     right: Right
     proof: CallerProof = CallerProof.NONE
     name: str | None = None
-    expires_at: float | None = None
+    session: Session | None = None
 
 
 CALLER = web.RequestKey("caller", Caller)
@@ -114,7 +125,7 @@ class Access:
             return Caller(user[1], CallerProof.BROWSER, user[0])
         session = self.sessions.find(request.cookies.get(COOKIE, ""), now)
         if session is not None:
-            return Caller(max(session.right, self.without_token), CallerProof.BROWSER, session.name, session.expires_at)
+            return Caller(max(session.right, self.without_token), CallerProof.BROWSER, session.name, session)
         return Caller(self.without_token)
 
 
@@ -173,9 +184,9 @@ def guard(access: Access) -> Middleware:
 
 def required_right(method: str, path: str) -> Right:
     """The right that a request with this method needs for this path."""
-    if path == LOGIN and method in (hdrs.METH_POST, hdrs.METH_DELETE):
+    if path == LOGIN_PAGE or path.startswith(STATIC) or (path in LOGINS and method not in HARMLESS):
         return Right.PROBE
-    if method not in HARMLESS:
+    if method not in HARMLESS and path not in PLANS:
         return Right.CHANGE
     return Right.PROBE if path in PROBES else Right.READ
 
@@ -214,7 +225,9 @@ def _require_same_origin(request: web.Request, access: Access, caller: Caller) -
         return
     proxies = access.proxies
     is_same = is_same_origin(request.headers, proxies.host(request), is_encrypted=proxies.is_encrypted(request))
-    if is_same is False or (is_same is None and caller.proof is CallerProof.BROWSER):
+    is_form = request.content_type == FORM and not request.path.startswith(API)
+    is_from_browser = is_form or caller.proof is CallerProof.BROWSER
+    if is_same is False or (is_same is None and is_from_browser):
         raise Problem(
             HTTPStatus.FORBIDDEN,
             f"the request comes from a page of another origin than {proxies.host(request)!r}, or does not say where "

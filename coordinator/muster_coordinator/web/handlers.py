@@ -11,20 +11,15 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from muster.errors import unknown
 from muster.references import shipped
-from muster.wire.messages import new_id
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.events import (
     BaselineReset,
     FleetEvent,
     ReferenceRemoved,
     ReferenceSet,
-    RunRequested,
-    SweepAbortRequested,
-    SweepRequested,
 )
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
@@ -44,6 +39,7 @@ from muster_coordinator.web.answers import (
     page,
 )
 from muster_coordinator.web.guard import CALLER
+from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
@@ -127,8 +123,7 @@ class Api:
         query(request, NoQuery)
         node = self._node(request).name
         wanted = await body(request, NewRun)
-        run = new_id()
-        await self._handle(RunRequested(run, node, wanted.check, wanted.params))
+        run = await self._operations.start_run(node, wanted.check, wanted.params, request[CALLER].name)
         return answer(RequestedRun(id=run), HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
@@ -140,8 +135,7 @@ class Api:
         """Starts a sweep. Returns it, and its path in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        sweep = sweep_id(new_id())
-        await self._handle(SweepRequested(sweep, SweepRequest(**dict(wanted))))
+        sweep = await self._operations.start_sweep(SweepRequest(**dict(wanted)), request[CALLER].name)
         location = f"{ROOT}/sweeps/{sweep}"
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
@@ -161,8 +155,7 @@ class Api:
         query(request, NoQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
-            reason = f"aborted by {request[CALLER].name or 'a request to the API'}"
-            await self._handle(SweepAbortRequested(sweep.id, reason))
+            await self._operations.abort_sweep(sweep.id, request[CALLER].name)
         return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
@@ -192,14 +185,14 @@ class Api:
         query(request, NoQuery)
         reference = (await body(request, NewReference)).reference()
         await self._handle(ReferenceSet(reference))
-        log.info("reference_set", **reference.model_dump(mode="json", exclude_none=True))
+        log.info("reference_set", by=request[CALLER].name, **reference.model_dump(mode="json", exclude_none=True))
         return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:
         """Removes a reference of the operator. Returns the key by which it was found."""
         wanted = query(request, ReferenceQuery)
         await self._handle(ReferenceRemoved(wanted.key))
-        log.info("reference_removed", **wanted.model_dump(mode="json"))
+        log.info("reference_removed", by=request[CALLER].name, **wanted.model_dump(mode="json"))
         return answer(wanted)
 
     async def baselines(self, request: web.Request) -> web.Response:
@@ -212,7 +205,7 @@ class Api:
         query(request, NoQuery)
         baseline = self._baseline(request).id
         await self._handle(BaselineReset(baseline))
-        log.info("baseline_reset", baseline=baseline)
+        log.info("baseline_reset", by=request[CALLER].name, baseline=baseline)
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
@@ -246,6 +239,10 @@ class Api:
     async def metrics(self, _request: web.Request) -> web.Response:
         """Metrics for Prometheus."""
         return web.Response(body=self.figures.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    @property
+    def _operations(self) -> Operations:
+        return Operations(self.pipeline)
 
     async def _handle(self, event: FleetEvent) -> None:
         await self.pipeline.feed(event).wait()

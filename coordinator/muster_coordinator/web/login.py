@@ -1,4 +1,4 @@
-"""Routes with which a browser logs in and out: they exchange a token for the cookie of a session."""
+"""Logging in and out with a browser: a token is exchanged for the cookie of a session."""
 
 import time
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.proxies import ROLES
 from muster_coordinator.web.requests import NewSession, NoQuery, body, query
 from muster_coordinator.web.sessions import COOKIE, LASTS_S, Right
+from muster_coordinator.web.wrong_logins import WrongLogins
 
 log = structlog.get_logger()
 
@@ -31,11 +32,65 @@ class SessionView(Data):
 
 
 @dataclass(frozen=True, slots=True)
+class NewLogin:
+    """A session that was opened, and the secret for its cookie."""
+
+    caller: Caller
+    cookie: str
+
+
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """Opens and closes sessions."""
+
+    access: Access
+    wrong: WrongLogins = field(default_factory=WrongLogins)
+    log_limit: LogLimit = field(default_factory=LogLimit)
+
+    def open(self, request: web.Request, wanted: NewSession) -> NewLogin:
+        """A session for the token of a request. Raises a Problem if it is wrong, or after too many wrong ones."""
+        address, now = request.remote or "", time.time()
+        if wait_s := self.wrong.wait_s(address, now):
+            detail = f"too many wrong tokens from {address}; try again in {wait_s} s"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, Retry_After=str(wait_s))
+        right = self.access.right_of(wanted.token.get_secret_value())
+        if right is None:
+            self.wrong.note(address, now)
+            if (left_out := self.log_limit.admit("login_refused", time.monotonic())) is not None:
+                log.warning("login_refused", address=address, left_out=left_out)
+            raise Problem(
+                HTTPStatus.UNAUTHORIZED,
+                f"the token is wrong; use the one {self.access.token_place}",
+                WWW_Authenticate='Bearer realm="muster"',
+            )
+        self.access.sessions.close(request.cookies.get(COOKIE, ""))  # the new cookie replaces its cookie
+        cookie, session = self.access.sessions.open(right, wanted.name, now)
+        log.info("logged_in", name=wanted.name, role=role_of(right), address=address)
+        return NewLogin(Caller(right, CallerProof.BROWSER, session.name, session), cookie)
+
+    def remember(self, request: web.Request, response: web.Response, login: NewLogin) -> None:
+        """Gives the browser the cookie of the session. Scripts cannot read it, and other pages cannot use it."""
+        response.set_cookie(
+            COOKIE,
+            login.cookie,
+            max_age=int(LASTS_S),
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=self.access.proxies.is_encrypted(request),
+        )
+
+    def close(self, request: web.Request, response: web.Response) -> None:
+        """Ends the session of a request, if there is one, and the streams of events that it has opened."""
+        self.access.sessions.close(request.cookies.get(COOKIE, ""))
+        response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+
+
+@dataclass(frozen=True, slots=True)
 class SessionApi:
     """What the routes need to know."""
 
-    access: Access
-    log_limit: LogLimit = field(default_factory=LogLimit)
+    logins: Logins
 
     async def log_in(self, request: web.Request) -> web.Response:
         """Opens a session for a browser: exchanges a token for a cookie that scripts cannot read.
@@ -43,30 +98,9 @@ class SessionApi:
         `name` is recorded with everything that the session changes.
         """
         query(request, NoQuery)
-        wanted = await body(request, NewSession)
-        right = self.access.right_of(wanted.token.get_secret_value())
-        if right is None:
-            if (left_out := self.log_limit.admit("login_refused", time.monotonic())) is not None:
-                log.warning("login_refused", address=request.remote, left_out=left_out)
-            raise Problem(
-                HTTPStatus.UNAUTHORIZED,
-                f"the token is wrong; use the one {self.access.token_place}",
-                WWW_Authenticate='Bearer realm="muster"',
-            )
-        self.access.sessions.close(request.cookies.get(COOKIE, ""))  # the new cookie replaces its cookie
-        cookie, session = self.access.sessions.open(right, wanted.name, time.time())
-        log.info("logged_in", name=wanted.name, role=_role(right), address=request.remote)
-        caller = Caller(right, CallerProof.BROWSER, session.name, session.expires_at)
-        response = answer(_view(caller), HTTPStatus.CREATED)
-        response.set_cookie(
-            COOKIE,
-            cookie,
-            max_age=int(LASTS_S),
-            path="/",
-            httponly=True,
-            samesite="Strict",
-            secure=self.access.proxies.is_encrypted(request),
-        )
+        login = self.logins.open(request, await body(request, NewSession))
+        response = answer(_view(login.caller), HTTPStatus.CREATED)
+        self.logins.remember(request, response, login)
         return response
 
     async def session(self, request: web.Request) -> web.Response:
@@ -77,15 +111,16 @@ class SessionApi:
     async def log_out(self, request: web.Request) -> web.Response:
         """Ends the session, if there is one."""
         query(request, NoQuery)
-        self.access.sessions.close(request.cookies.get(COOKIE, ""))
         response = answer(Working())
-        response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+        self.logins.close(request, response)
         return response
 
 
 def _view(caller: Caller) -> SessionView:
-    return SessionView(name=caller.name, role=_role(caller.right), expires_at=caller.expires_at)
+    expires_at = None if caller.session is None else caller.session.expires_at
+    return SessionView(name=caller.name, role=role_of(caller.right), expires_at=expires_at)
 
 
-def _role(right: Right) -> str:
+def role_of(right: Right) -> str:
+    """The name of the role that has this right."""
     return next(role for role, given in ROLES.items() if given is right)

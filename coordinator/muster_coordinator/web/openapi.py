@@ -62,6 +62,7 @@ PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("BodyTooLarge", "The body is larger than 1 MiB"),
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ("UnsupportedMediaType", "The body is not application/json"),
     HTTPStatus.UNPROCESSABLE_ENTITY: ("Refused", "The request can be read, and a value in it is not valid"),
+    HTTPStatus.TOO_MANY_REQUESTS: ("TooManyRequests", "Too many wrong tokens; Retry-After says how long to wait"),
     HTTPStatus.INTERNAL_SERVER_ERROR: ("InternalError", "The coordinator made a mistake; its log has the details"),
     HTTPStatus.SERVICE_UNAVAILABLE: ("Unavailable", "The database or the broker does not work at present"),
 }

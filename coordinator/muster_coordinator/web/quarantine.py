@@ -5,19 +5,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
-import structlog
 from aiohttp import web
 
 from muster.errors import unknown
 from muster.model import ServiceState
 from muster_coordinator.model.quarantine import QuarantineRecord
-from muster_coordinator.model.quarantine_events import (
-    FreezeLifted,
-    HoldRequested,
-    NodeForgotten,
-    QuarantineRequest,
-    ReleaseRequested,
-)
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
@@ -25,12 +17,11 @@ from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.answers import LOOKED_AT, answer, in_slices, page
 from muster_coordinator.web.guard import decided_by
+from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
 
 D = TypeVar("D", bound=Decision)
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,27 +65,27 @@ class QuarantineApi:
         """Keeps a node as it is, in service or out, until it is released. Returns its case."""
         said, by = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._handle(HoldRequested(node=node, by=by, reason=said.reason))
+        await self._operations.hold(node, by, said.reason)
         return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
         """Ends a hold. A drained node returns to service after it has passed its tests, or at once if `untested`."""
         said, by = await self._decision(request, Release)
         node = self._case(request).node
-        await self._handle(ReleaseRequested(node=node, by=by, reason=said.reason, untested=said.untested))
+        await self._operations.release(node, by, said.reason, untested=said.untested)
         return answer(self._case(request))
 
     async def forget(self, request: web.Request) -> web.Response:
         """Removes a silent node from the fleet until it is heard again. Returns the budget."""
         said, by = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._handle(NodeForgotten(node=node, by=by, reason=said.reason))
+        await self._operations.forget(node, by, said.reason)
         return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
         """Lifts a mass-event freeze: the nodes themselves are faulty. Returns the budget."""
         said, by = await self._decision(request, Decision)
-        await self._handle(FreezeLifted(by=by, reason=said.reason))
+        await self._operations.unfreeze(by, said.reason)
         return self._budget()
 
     async def _decision(self, request: web.Request, kind: type[D]) -> tuple[D, str]:
@@ -103,9 +94,9 @@ class QuarantineApi:
         said = await body(request, kind)
         return said, decided_by(request, said.by)
 
-    async def _handle(self, event: QuarantineRequest) -> None:
-        await self.pipeline.feed(event).wait()
-        log.info("quarantine_request", **event.model_dump(mode="json"))
+    @property
+    def _operations(self) -> Operations:
+        return Operations(self.pipeline)
 
     def _budget(self) -> web.Response:
         fleet, poller = self.pipeline.fleet, self.poller

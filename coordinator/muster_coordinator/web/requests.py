@@ -3,6 +3,7 @@
 import asyncio
 from http import HTTPStatus
 from typing import Annotated, TypeVar
+from urllib.parse import parse_qsl
 
 import pydantic_core
 from aiohttp import web
@@ -24,6 +25,10 @@ MAX_ITEMS = 1_000
 BODY_S = 15.0
 """A body of 1 MiB takes 14 s over 600 kbit/s."""
 
+
+FORM = "application/x-www-form-urlencoded"
+
+MOST_FIELDS = 50
 
 CURSOR = "cursor"
 
@@ -254,16 +259,9 @@ async def body(request: web.Request, kind: type[R]) -> R:
     """The JSON body as `kind`. Raises a Problem if it is not JSON or not valid."""
     if request.content_type != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
+    given = await _read(request)
     try:
-        async with asyncio.timeout(BODY_S):
-            given = await request.read()
         values = pydantic_core.from_json(given, allow_inf_nan=False)
-    except TimeoutError:
-        raise Problem(
-            HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_S:g} s; send the request again"
-        ) from None
-    except web.RequestPayloadError:
-        raise Problem(HTTPStatus.BAD_REQUEST, "the body is not compressed as its Content-Encoding says") from None
     except ValueError as error:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     if not isinstance(values, dict):
@@ -271,3 +269,30 @@ async def body(request: web.Request, kind: type[R]) -> R:
     with refusing(kind, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY):
         # Otherwise a text such as "no" would be read as a number or a boolean.
         return kind.model_validate_json(given, strict=True)
+
+
+async def form(request: web.Request, kind: type[R]) -> R:
+    """The fields of a form as `kind`; an empty field counts as absent. Raises a Problem if they are not valid."""
+    if request.content_type != FORM:
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is for the forms of pages; programs use /api/v1")
+    try:
+        fields = parse_qsl((await _read(request)).decode(), max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not a form with at most {MOST_FIELDS} fields") from None
+    values = dict(fields)
+    if len(values) < len(fields):
+        raise Problem(HTTPStatus.BAD_REQUEST, "a field of the form is given more than once")
+    with refusing(kind, what="field", status=HTTPStatus.UNPROCESSABLE_ENTITY):
+        return kind.model_validate(values)
+
+
+async def _read(request: web.Request) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await request.read()
+    except TimeoutError:
+        raise Problem(
+            HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_S:g} s; send the request again"
+        ) from None
+    except web.RequestPayloadError:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body is not compressed as its Content-Encoding says") from None

@@ -10,8 +10,10 @@ from muster.addresses import split_address
 from muster.connections import NO_ROOM, Connections, most_connections
 from muster.errors import Unavailable
 from muster_coordinator.web.guard import Access, guard
-from muster_coordinator.web.login import SessionApi
+from muster_coordinator.web.login import Logins, SessionApi
+from muster_coordinator.web.pages.account import with_account
 from muster_coordinator.web.pages.error_page import as_error_pages
+from muster_coordinator.web.pages.login_pages import LoginPages
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.requests import only_text
 from muster_coordinator.web.viewer_routes import SESSION_ROUTES
@@ -40,8 +42,10 @@ def listen(address: str) -> tuple[socket.socket, str]:
 def application(routes: Iterable[web.RouteDef], access: Access) -> web.Application:
     """The routes and those of the login, behind the guard; every error is a problem, or a page for browsers."""
     connections = Connections("http.listen", most_connections(MOST_CONNECTIONS), refusal=NO_ROOM)
-    middlewares = [as_problems, as_error_pages, guard(access), only_text]
+    middlewares = [as_problems, as_error_pages, guard(access), with_account, only_text]
     app = http_server.application(connections, middlewares, most_body_bytes=MOST_BODY_BYTES)
     app.add_routes(routes)
-    app.add_routes(route.bound(SessionApi(access)) for route in SESSION_ROUTES)
+    logins = Logins(access)
+    app.add_routes(route.bound(SessionApi(logins)) for route in SESSION_ROUTES)
+    app.add_routes(LoginPages(logins).routes())
     return app

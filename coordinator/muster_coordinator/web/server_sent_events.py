@@ -8,7 +8,6 @@ events of a twentieth of a second together: with 333 events a second, 20 listene
 """
 
 import asyncio
-import math
 import socket
 import time
 from collections.abc import Callable
@@ -57,8 +56,10 @@ async def send_events(request: web.Request, subscribe: Subscription) -> web.Stre
     with subscribe(transport.abort) as listener:
         frames: bytes | None = b": listening\n\n"  # sends the headers at once
         writes, loop = TokenBucket(BURST, WRITES_PER_S), asyncio.get_running_loop()
-        expires_at = request[CALLER].expires_at or math.inf
-        while frames is not None and not transport.is_closing() and time.time() < expires_at:
+        session = request[CALLER].session
+        while frames is not None and not transport.is_closing():
+            if session is not None and session.expires_at <= time.time():  # it may also have been ended
+                break
             await response.write(frames)
             if len(frames) < CHUNK_BYTES:  # else the next events are waiting already
                 await asyncio.sleep(writes.reserve(loop.time()))

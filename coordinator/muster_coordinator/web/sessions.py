@@ -27,9 +27,12 @@ class Right(IntEnum):
     CHANGE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Session:
-    """What its requests may do until `expires_at`; `name` is who has logged in, if they said so."""
+    """What its requests may do until `expires_at`; `name` is who has logged in, if they said so.
+
+    A session that was ended expires at 0. Requests that still run, such as streams of events, look at it again.
+    """
 
     right: Right
     name: str | None
@@ -51,7 +54,7 @@ class Sessions:
             oldest = next(iter(self._sessions))
             if self._sessions[oldest].expires_at > now and len(self) < MOST_SESSIONS:
                 break
-            del self._sessions[oldest]
+            self._end(oldest)
         made, session = secrets.token_urlsafe(32), Session(right, name, now + LASTS_S)
         self._sessions[_digest(made)] = session
         return made, session
@@ -63,7 +66,11 @@ class Sessions:
 
     def close(self, id: str) -> None:
         """Ends a session, if there is one with this id."""
-        self._sessions.pop(_digest(id), None)
+        self._end(_digest(id))
+
+    def _end(self, digest: bytes) -> None:
+        if (session := self._sessions.pop(digest, None)) is not None:
+            session.expires_at = 0.0
 
 
 def _digest(id: str) -> bytes:

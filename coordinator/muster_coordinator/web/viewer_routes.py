@@ -86,7 +86,7 @@ SESSION_ROUTES: tuple[Route[SessionApi], ...] = (
         status=HTTPStatus.CREATED,
         answers=SessionView,
         sends={"Set-Cookie": "The session, for a browser"},
-        errors=(HTTPStatus.UNAUTHORIZED,),
+        errors=(HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS),
     ),
     Route(name="get_session", method=GET, path=LOGIN, handler=SessionApi.session, answers=SessionView),
     Route(name="log_out", method=DELETE, path=LOGIN, handler=SessionApi.log_out, answers=Working),

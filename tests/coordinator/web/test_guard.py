@@ -75,10 +75,10 @@ def test_an_empty_token_is_refused(tmp_path):
 
 
 def changes(api):
-    """Method and path of every route that changes something, from the whole route table."""
+    """Method and path of every route and form that changes something, from the whole route table."""
     routes = [(route.method, route.path) for route in api.shell.routes(api.store)]
     paths = [(method, path.format(node="n1", run="r", sweep="s", baseline="b")) for method, path in routes]
-    return [(method, path) for method, path in paths if method not in ("GET", "HEAD")]
+    return [(method, path) for method, path in paths if method not in ("GET", "HEAD") and not path.endswith("/plan")]
 
 
 class TestOnLoopbackWithoutATokenFile:

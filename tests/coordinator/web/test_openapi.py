@@ -55,17 +55,25 @@ def test_everything_is_explained():
         assert [it["name"] for it in operation["parameters"] if not it["description"]] == [], (method, path)
 
 
-PAGES = {"/", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine", "/events"}
-"""Pages for people, beside the files that they load."""
+PAGES = {
+    *(
+        ("GET", path)
+        for path in ("/", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine", "/events")
+    ),
+    *(("POST", f"/nodes/{{node}}/{form}") for form in ("hold", "release", "runs")),
+    *(("POST", path) for path in ("/sweeps", "/sweeps/plan", "/sweeps/{sweep}/abort", "/quarantine/unfreeze")),
+    *(("GET", "/login"), ("POST", "/login"), ("POST", "/logout")),
+}
+"""Pages for people and their forms, beside the files that they load."""
 
 
 async def test_the_document_has_every_route(api):
     """Of the API, and no other; HEAD is said to be wherever GET is."""
     routes = application(api.shell.routes(api.store), Access("any", Right.CHANGE, "")).router.routes()
     served = {(it.method, it.resource.canonical) for it in routes if it.resource and it.method != "HEAD"}
-    pages = {(method, path) for method, path in served if path in PAGES or path.startswith("/static/")}
+    pages = PAGES | {(method, path) for method, path in served if path.startswith("/static/")}
     assert {(method, path) for method, path, _ in operations()} == served - pages
-    assert {("GET", path) for path in PAGES} <= pages
+    assert pages <= served
 
 
 async def test_the_document_is_served(api):
@@ -106,12 +114,13 @@ async def test_fields_are_those_that_the_route_takes(fleet):
 
 
 def test_changing_needs_the_token():
-    """Or a session. Reading may need one of them; probes and the login need none."""
+    """Or a session. Reading may need one of them, and so does the plan of a sweep; probes and the login need none."""
     proofs: list[dict[str, list[str]]] = [{"token": []}, {"session": []}]
     needs: dict[str, list[dict[str, list[str]]]] = {"free": [], "read": [{}, *proofs], "change": proofs}
     free = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", "/api/v1/session"), ("DELETE", "/api/v1/session")}
     for method, path, operation in operations():
-        kind = "free" if (method, path) in free else "change" if method != "GET" else "read"
+        is_read = method == "GET" or path == "/api/v1/sweeps/plan"
+        kind = "free" if (method, path) in free else "read" if is_read else "change"
         assert operation["security"] == needs[kind], (method, path)
 
 

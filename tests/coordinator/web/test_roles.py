@@ -10,10 +10,10 @@ from tests.coordinator.web.messages import report
 
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError
-from muster_coordinator.web.guard import LOGIN, Access, access_of
+from muster_coordinator.web.guard import LOGIN, PLANS, Access, access_of, required_right
 from muster_coordinator.web.proxies import TrustedProxies
-from muster_coordinator.web.route_table import ROUTES
 from muster_coordinator.web.sessions import Right
+from muster_coordinator.web.wrong_logins import BURST, PER_S
 
 OPERATE, READ = "operator-token", "reader-token"
 PROXY, ELSEWHERE = "127.0.0.2", "127.0.0.1"
@@ -56,20 +56,25 @@ async def logged_in(session, api, token, **more):
         return {"Cookie": response.headers["Set-Cookie"].partition(";")[0]}
 
 
+def every_route(api):
+    """Method and path of all that is served."""
+    routes = [(route.method, route.path) for route in api.shell.routes(api.store)]
+    return [(method, path.format(**REAL)) for method, path in routes if method != "HEAD"]
+
+
 async def walked(session, api, headers):
     """What a caller gets: for reading and for changing routes, the refusals with which all of them answer; 0 if none.
 
-    A refusal of only some routes fails the test.
+    A refusal of only some routes fails the test. Pages and their forms are routes as well.
     """
     found: dict[bool, set[int]] = {True: set(), False: set()}
-    for route in ROUTES:
-        if route.right is Right.PROBE:
+    for method, path in every_route(api):
+        if required_right(method, path) is Right.PROBE or path in PLANS:
             continue
-        body: dict[str, Any] = {} if route.body is None else {"json": {}}
-        path = api.url + route.path.format(**REAL)
-        async with session.request(route.method, path, headers=headers, **body) as response:
+        body: dict[str, Any] = {} if method in ("GET", "DELETE") else {"json": {}}
+        async with session.request(method, api.url + path, headers=headers, **body) as response:
             refused = response.status in (401, 403)
-            found[route.method == "GET"].add(response.status if refused else 0)
+            found[method == "GET"].add(response.status if refused else 0)
     (reading,), (changing,) = found[True], found[False]
     return reading, changing
 
@@ -103,6 +108,46 @@ async def test_every_route_asks_who_sends_the_request(fleet):
         ]
         got = {name: await walked(session, fleet, headers) for name, session, headers, _ in table}
     assert got == {name: expected for name, _, _, expected in table}
+
+
+@cases("path", [*PLANS])
+async def test_a_reader_may_plan_a_sweep(fleet, path):
+    """It changes nothing. A browser must send it from a page of the same origin, as everything that has a body."""
+    async with client() as elsewhere:
+        reader = await logged_in(elsewhere, fleet, READ)
+        for headers, status in [({}, 401), (bearer(READ), 0), (reader | SAME, 0), (reader | OTHER, 403)]:
+            async with elsewhere.post(fleet.url + path, headers=headers, json={}) as response:
+                assert (response.status if response.status in (401, 403) else 0) == status
+
+
+async def test_a_form_counts_only_from_a_page_of_the_same_origin(fleet):
+    """Even of those whose rights no browser sends by itself, such as everybody on this host."""
+    async with client() as elsewhere:
+        for headers, status in [({}, 403), (OTHER, 403), (SAME, 422)]:
+            async with elsewhere.post(fleet.url + "/login", headers=headers, data={"next": "x"}) as response:
+                assert response.status == status
+
+
+async def test_too_many_wrong_tokens_are_refused(fleet):
+    """Then not even the right one is looked at, for a while."""
+    async with client() as elsewhere, client(PROXY) as another:
+        for token, status in [*[("wrong", 401)] * int(BURST), ("wrong", 429), (READ, 429)]:
+            async with elsewhere.post(fleet.url + LOGIN, json={"token": token}) as response:
+                assert response.status == status
+        assert 1 <= int(response.headers["Retry-After"]) <= 1 / PER_S
+        await logged_in(another, fleet, READ)
+
+
+async def test_logging_out_ends_the_streams_of_the_session(fleet):
+    """Nothing more is sent, although the connection is still open."""
+    async with client() as elsewhere:
+        reader = await logged_in(elsewhere, fleet, READ)
+        async with elsewhere.get(f"{fleet.url}/api/v1/events", headers=reader) as stream:
+            assert await stream.content.readuntil(b"\n\n") == b": listening\n\n"
+            async with elsewhere.delete(fleet.url + LOGIN, headers=reader | SAME) as response:
+                assert response.status == 200
+            await fleet.feed(report("n1", 1))
+            assert await stream.content.read() == b""
 
 
 async def test_a_login_gives_a_cookie_that_scripts_cannot_read(fleet, log_lines):

@@ -84,7 +84,7 @@ def _running(sweep: SweepRecord) -> RunningSweep:
     if sweep.failed_links or sweep.failed_fabric:
         parts.append(f"{count(len(sweep.failed_links) + len(sweep.failed_fabric), 'bad link')}")
     return RunningSweep(
-        sweep.id, sweep.check, sweep.strategy, sweep.origin, len(sweep.nodes), sweep.created_at, ", ".join(parts)
+        sweep.id, sweep.check, sweep.strategy, sweep.requester, len(sweep.nodes), sweep.created_at, ", ".join(parts)
     )
 
 

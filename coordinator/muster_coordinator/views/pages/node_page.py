@@ -92,6 +92,11 @@ class NodePage:
     story: tuple[StoryEntry, ...]
 
     @property
+    def checks_to_run(self) -> tuple[str, ...]:
+        """The checks that may be run on it now, by name."""
+        return () if self.view is None else tuple(sorted(self.view.checks))
+
+    @property
     def why_nothing(self) -> str:
         """Why the page names no fault."""
         if self.row is None:

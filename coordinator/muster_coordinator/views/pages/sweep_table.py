@@ -81,7 +81,7 @@ def _line(sweep: SweepRecord) -> SweepLine:
         verdict=sweep.verdict,
         check=sweep.check,
         strategy=sweep.strategy,
-        origin=sweep.origin,
+        origin=sweep.requester,
         nodes=len(sweep.nodes),
         absent=len(sweep.absent),
         rounds=len(sweep.rounds),

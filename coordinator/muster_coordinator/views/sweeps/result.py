@@ -9,7 +9,9 @@ from muster_coordinator.views.sweeps.naming import by_value, fabric, failed_part
 
 def sweep_report(sweep: SweepRecord) -> str:
     """The result: failed nodes, links and fabric with reasons, inconclusive nodes, cleared nodes, and the cost."""
-    return "\n".join((_headline(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep)))
+    return "\n".join(
+        (_headline(sweep), *_requester(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep))
+    )
 
 
 def _headline(sweep: SweepRecord) -> str:
@@ -17,6 +19,10 @@ def _headline(sweep: SweepRecord) -> str:
         f"sweep {sweep.id} {sweep.state}: {sweep.verdict or 'no verdict yet'} "
         f"({sweep.check}, {sweep.strategy}, {count(len(sweep.nodes), 'node')}, {count(len(sweep.rounds), 'round')})"
     )
+
+
+def _requester(sweep: SweepRecord) -> list[str]:
+    return indented([f"requested by {sweep.requested_by}"] if sweep.requested_by else [])
 
 
 def _reason(sweep: SweepRecord) -> list[str]:

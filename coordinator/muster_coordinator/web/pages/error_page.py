@@ -1,11 +1,13 @@
-"""Errors as pages, for browsers: what is wrong, and how to come in where a token is needed."""
+"""Errors as pages, for browsers: what is wrong. Those who must log in first are led to the form."""
 
 from http import HTTPStatus
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from muster.errors import Refused, Unavailable
+from muster_coordinator.web.pages.account import login_path
+from muster_coordinator.web.pages.login_pages import see_other
 from muster_coordinator.web.pages.response import accepts_pages, page_response, root_of
 from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
@@ -22,15 +24,15 @@ async def as_error_pages(request: web.Request, handler: Handler) -> web.StreamRe
         if not accepts_pages(request) or request.path.startswith(_API):
             raise
         status, detail = _described(request, error)
+        if status is HTTPStatus.UNAUTHORIZED and request.method == hdrs.METH_GET:
+            return see_other(root_of(request) + login_path(request))
         headers = error.headers if isinstance(error, Problem) else {}
         html = render(
             "error",
             root=root_of(request),
             title=status.phrase,
             detail=detail,
-            # The style sheet, too, needs the token.
-            is_locked_out=status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN),
-            needs_token=status is HTTPStatus.UNAUTHORIZED,
+            is_logged_out=status is HTTPStatus.UNAUTHORIZED,
         )
         return page_response(html, status, **headers)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from http import HTTPStatus
+from typing import Literal
 
 from aiohttp import web
 from pydantic import Field
@@ -14,12 +15,16 @@ from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.node_page import node_page
 from muster_coordinator.views.pages.node_table import node_table
 from muster_coordinator.views.pages.page_row import PageRow
+from muster_coordinator.web.operations import Operations
+from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.event_pages import EventPages
 from muster_coordinator.web.pages.fleet_reader import FleetReader
+from muster_coordinator.web.pages.node_actions import DONE, NodeActions
 from muster_coordinator.web.pages.quarantine_pages import QuarantinePages
 from muster_coordinator.web.pages.response import ROOT, page_response, root_of
 from muster_coordinator.web.pages.shared_page import SharedPage
 from muster_coordinator.web.pages.static_files import static_routes
+from muster_coordinator.web.pages.sweep_actions import SweepActions
 from muster_coordinator.web.pages.sweep_pages import SweepPages
 from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
@@ -37,11 +42,18 @@ class NodeTableQuery(Request):
     page: int = Field(1, ge=1, le=1_000_000)
 
 
+class NodePageQuery(Request):
+    """What a form on the page has done."""
+
+    done: Literal["held", "released", "returned", "run"] | None = None
+
+
 class Pages:
     """Makes the pages of what `reader` reads."""
 
     def __init__(self, reader: FleetReader) -> None:
         self._reader = reader
+        self._operations = Operations(reader.pipeline)
         self._fleet = SharedPage(self._make_fleet)
 
     def routes(self) -> list[web.RouteDef]:
@@ -51,8 +63,10 @@ class Pages:
             web.get("/nodes", self.nodes),
             web.get("/nodes/{node}", self.node),
             *SweepPages(self._reader).routes(),
-            *QuarantinePages(self._reader).routes(),
+            *QuarantinePages(self._reader, self._operations).routes(),
             *EventPages(self._reader).routes(),
+            *NodeActions(self._operations).routes(),
+            *SweepActions(self._operations, self._reader).routes(),
             *static_routes(),
         ]
 
@@ -87,7 +101,7 @@ class Pages:
 
     async def node(self, request: web.Request) -> web.Response:
         """One node: why it is as it is, its story and its last runs."""
-        query(request, NoQuery)
+        done = query(request, NodePageQuery).done
         name, fleet, store = request.match_info["node"], self._reader.pipeline.fleet, self._reader.store
         if not fleet.remembers(name):
             raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, fleet.names))
@@ -103,7 +117,8 @@ class Pages:
             runs=runs.items,
             story=story.items,
         )
-        html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page)
+        values = {"done": DONE.get(done or "", ""), "operator": Operator.of(request)}
+        html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page, **values)
         return page_response(html)
 
     async def _make_fleet(self) -> str:

@@ -27,6 +27,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
+HTML = "text/html"
+
 ROOT = "./"
 """The relative way from `/` to itself."""
 
@@ -39,7 +41,7 @@ def page_response(html: str, status: HTTPStatus = HTTPStatus.OK, **headers: str)
     response = web.Response(
         text=html,
         status=status,
-        content_type="text/html",
+        content_type=HTML,
         headers={**HEADERS, "Cache-Control": "no-store", **headers},
         zlib_executor_size=_COMPRESSED_IN_A_THREAD,
     )
@@ -54,4 +56,4 @@ def root_of(request: web.Request) -> str:
 
 def accepts_pages(request: web.Request) -> bool:
     """Whether the client is a browser that shows what it gets: it names HTML as what it accepts."""
-    return "text/html" in request.headers.get("Accept", "")
+    return HTML in request.headers.get("Accept", "")

@@ -9,11 +9,14 @@ from aiohttp import web
 from pydantic import Field
 
 from muster.errors import Refused
-from muster.model import Topology
+from muster.model import Name, Topology
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.views.pages.selection_link import neighbours
 from muster_coordinator.views.pages.sweep_page import sweep_page
 from muster_coordinator.views.pages.sweep_table import PAGE_SIZE, sweep_table
 from muster_coordinator.views.sweeps.explanation import explain
+from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.response import page_response, root_of
 from muster_coordinator.web.pages.templates import render
@@ -28,6 +31,7 @@ class SweepTableQuery(Request):
     """The page of the sweeps, as the API takes it."""
 
     cursor: str | None = None
+    near: Name | None = Field(None, alias="with", description="The node with whose neighbours a sweep is to be started")
 
 
 class SweepPageQuery(Request):
@@ -60,7 +64,9 @@ class SweepPages:
             next_cursor=latest.next_cursor,
         )
         shell = self._shell(request)
-        return page_response(await asyncio.to_thread(render, "sweeps", table=table, **shell))
+        near = None if wanted.near is None else fleet.node(wanted.near, table.at)
+        offered = {"select": "" if near is None else neighbours(near), "strategies": tuple(Strategy)}
+        return page_response(await asyncio.to_thread(render, "sweeps", table=table, **offered, **shell))
 
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep: its verdict and culprits, its rounds and pairs, and the reason for one node if it is named."""
@@ -75,7 +81,8 @@ class SweepPages:
     def _shell(self, request: web.Request) -> Mapping[str, Any]:
         """What the frame of a page needs."""
         reader = self._reader
-        return {"root": root_of(request), "fleet": reader.pipeline.fleet.name, "is_current": reader.is_current}
+        values = {"root": root_of(request), "fleet": reader.pipeline.fleet.name, "is_current": reader.is_current}
+        return {**values, "operator": Operator.of(request)}
 
 
 def _rendered(

@@ -38,9 +38,9 @@ def _environment() -> Environment:
     )
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
-    environment.globals |= {"node_path": _node_path, "nodes_path": _nodes_path, "static_path": static_path}
+    environment.globals |= {"node_path": node_path, "nodes_path": _nodes_path, "static_path": static_path}
     environment.globals |= {"events_path": _events_path}
-    environment.globals |= {"sweep_path": _sweep_path, "sweeps_path": _sweeps_path}
+    environment.globals |= {"sweep_path": sweep_path, "sweeps_path": _sweeps_path}
     environment.globals |= {"SELECTIONS": SELECTIONS, "version": __version__}
     return environment
 
@@ -57,7 +57,7 @@ def _time(at: float, now: float) -> Markup:
     )
 
 
-def _node_path(name: str) -> str:
+def node_path(name: str) -> str:
     """The path of the page of a node, below `/`."""
     return f"nodes/{quote(name, safe='')}"
 
@@ -68,7 +68,7 @@ def _nodes_path(select: str | None = None, page: int = 1) -> str:
     return f"nodes?{urlencode(query)}" if query else "nodes"
 
 
-def _sweep_path(id: str) -> str:
+def sweep_path(id: str) -> str:
     """The path of the page of a sweep, below `/`."""
     return f"sweeps/{quote(id, safe='')}"
 

@@ -16,6 +16,7 @@ from muster_coordinator.model.quarantine_views import ActorView, BudgetView, Cas
 from muster_coordinator.model.transitions import ActorOutcome
 from muster_coordinator.views.pages.bounded import Bounded
 from muster_coordinator.views.pages.quarantine_page import CaseGroup, QuarantineFacts
+from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.quarantine_pages import rendered
 
 NODES = tuple(f"n{number}" for number in range(10))
@@ -133,7 +134,7 @@ async def test_text_of_others_shows_as_text(pages):
     actors = (ActorView(name=WILD, problem=WILD), ActorView(name="slurm", summary=WILD))
     budget = BudgetView(quarantine=view, actors=actors, unheard=(WILD,))
     facts = QuarantineFacts(at=NOW, budget=budget, cases={CaseGroup.PENDING: Bounded((case,), 7)})
-    page = rendered(WILD, facts, is_current=True)
+    page = rendered(WILD, facts, Operator(may_change=True, needs_name=True), is_current=True)
     require_text_only(page)
     assert "7 more, as JSON" in page
     assert Links(page).inline == []
