@@ -69,7 +69,7 @@ async def test_nodes_without_a_place_are_on_the_map(pages):
     await pages.fleet.join("n1", topology=None)
     assert "No place known" in (text := await pages.get("/"))
     assert 'href="nodes/n1"' in text
-    assert "none known" in await pages.get("/nodes")
+    assert "none known" in await pages.get("/nodes?group=rack")
 
 
 async def test_a_lost_node(pages):
