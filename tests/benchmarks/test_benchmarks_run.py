@@ -52,6 +52,7 @@ SMALLEST = {
 }
 
 PARTS = {
+    "view_table",
     "free_ports",
     "figures",
     "fleet",

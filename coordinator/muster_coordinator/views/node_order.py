@@ -48,11 +48,17 @@ def grouped(nodes: Iterable[Candidate], by: str) -> list[NodeGroup]:
 
     Raises Refused for an unknown key.
     """
+    members = members_by(nodes, by)
+    return [_group(value, members[value]) for value in sorted(members, key=lambda value: value or "")]
+
+
+def members_by(nodes: Iterable[Candidate], by: str) -> dict[str | None, list[Candidate]]:
+    """The nodes by their value for a key of selections. Raises Refused for an unknown key."""
     read = _reader(by)
     members: dict[str | None, list[Candidate]] = {}
     for node in nodes:
         members.setdefault(read(node), []).append(node)
-    return [_group(value, members[value]) for value in sorted(members, key=lambda value: value or "")]
+    return members
 
 
 def _group(value: str | None, nodes: list[Candidate]) -> NodeGroup:

@@ -1,5 +1,7 @@
 """A node as pages that show many nodes have it: its place, and the one condition that counts most for an operator."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -104,11 +106,6 @@ class PageRow:
             parts.append("left the fleet")
         return ", ".join(parts)
 
-    @property
-    def urgency(self) -> tuple[bool, int, str]:
-        """Sort key: the worst first; nodes that have left come last."""
-        return self.left, WORST_FIRST.index(self.condition), self.name
-
 
 def needs_view(candidate: Candidate) -> bool:
     """Whether a row needs more than the candidate has: findings, the dry run, or the time when it was heard."""
@@ -118,7 +115,7 @@ def needs_view(candidate: Candidate) -> bool:
 
 def row_of_candidate(candidate: Candidate, *, is_away: bool) -> PageRow:
     """The row of a node for which `needs_view` is false: most nodes, and a view of each takes much longer."""
-    health, service = candidate.health or Health.UNKNOWN, candidate.service or ServiceState.ACCEPTING
+    health, service = _states(candidate)
     return PageRow(
         name=candidate.name,
         place=candidate.topology,
@@ -155,7 +152,25 @@ def worst_first(findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...]:
 
 def as_stale(row: PageRow) -> PageRow:
     """The row while the coordinator hears no node: faults stand, and nothing else is known."""
-    return row if row.condition in BAD else replace(row, condition=RowCondition.UNKNOWN)
+    return replace(row, condition=_stale(row.condition))
+
+
+def condition_counts(nodes: Iterable[Candidate], *, is_current: bool) -> Mapping[RowCondition, int]:
+    """How many of the nodes that have not left have each condition, the worst first.
+
+    While the coordinator hears no node, they are not current, and counted as `as_stale` has them.
+    """
+    found = (_condition(*_states(node), lost=node.lost) for node in nodes if not node.left)
+    counts = Counter(found if is_current else map(_stale, found))
+    return {condition: counts[condition] for condition in WORST_FIRST if counts[condition]}
+
+
+def _stale(condition: RowCondition) -> RowCondition:
+    return condition if condition in BAD else RowCondition.UNKNOWN
+
+
+def _states(candidate: Candidate) -> tuple[Health, ServiceState]:
+    return candidate.health or Health.UNKNOWN, candidate.service or ServiceState.ACCEPTING
 
 
 def _condition(health: Health, service: ServiceState, *, lost: bool) -> RowCondition:

@@ -1,5 +1,6 @@
 """Reads the fleet for pages, in slices: with 10,000 nodes other requests and messages get their turn in between."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from muster_coordinator.model.quarantine import QuarantineRecord
@@ -11,6 +12,7 @@ from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.recent import asked_since, story_since, transitions_since
 from muster_coordinator.store.store import Store
 from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.topology.selection_term import Candidate
 from muster_coordinator.views.pages.bounded import Bounded
 from muster_coordinator.views.pages.fleet_facts import RECENT_S, CoordinatorFacts, FleetFacts
 from muster_coordinator.views.pages.lost_capacity import LONGEST_S, SILENCE_KINDS, CapacityHistory
@@ -78,12 +80,15 @@ class FleetReader:
 
         return tuple(await in_slices(fleet.names if names is None else names, AT_ONCE, made))
 
-    async def selected(self, select: str) -> Sequence[str]:
-        """The names of the nodes that fit a selection. Raises Refused if it is not valid."""
+    async def chosen(self, select: str | None) -> Sequence[Candidate]:
+        """The nodes that fit a selection, or all without one. Raises Refused if it is not valid."""
         fleet = self.pipeline.fleet
-        selection = parse_selection(select)
-        candidates = await in_slices(fleet.names, LOOKED_AT, fleet.candidates)
-        return selection.fitting(candidates, fleet.declared).nodes
+        selection = None if select is None else parse_selection(select)
+        nodes = await in_slices(fleet.names, LOOKED_AT, fleet.candidates)
+        if selection is None:
+            return nodes
+        fitting = frozenset((await asyncio.to_thread(selection.fitting, nodes, fleet.declared)).nodes)
+        return [node for node in nodes if node.name in fitting]
 
     async def facts(self) -> FleetFacts:
         """The whole fleet now."""

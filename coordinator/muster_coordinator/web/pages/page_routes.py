@@ -1,25 +1,22 @@
 """Every page, and the methods that make them."""
 
 import asyncio
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Literal
 
 from aiohttp import web
-from pydantic import Field
 
-from muster.errors import Refused, unknown
+from muster.errors import unknown
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.node_page import node_page
-from muster_coordinator.views.pages.node_table import node_table
-from muster_coordinator.views.pages.page_row import PageRow
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.event_pages import EventPages
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.node_actions import DONE, NodeActions
+from muster_coordinator.web.pages.node_table_page import NodeTablePage
 from muster_coordinator.web.pages.quarantine_pages import QuarantinePages
 from muster_coordinator.web.pages.response import ROOT, page_response, root_of
 from muster_coordinator.web.pages.shared_page import SharedPage
@@ -28,18 +25,11 @@ from muster_coordinator.web.pages.sweep_actions import SweepActions
 from muster_coordinator.web.pages.sweep_pages import SweepPages
 from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
-from muster_coordinator.web.requests import MOST_SELECTION, NoQuery, Request, query
+from muster_coordinator.web.requests import NoQuery, Request, query
 
 MOST_RUNS = 15
 MOST_STEPS = 50
 """Of the story of a node."""
-
-
-class NodeTableQuery(Request):
-    """The nodes to show; the same selection as the API takes."""
-
-    select: str | None = Field(None, max_length=MOST_SELECTION)
-    page: int = Field(1, ge=1, le=1_000_000)
 
 
 class NodePageQuery(Request):
@@ -60,8 +50,8 @@ class Pages:
         """All pages, and the files that they load."""
         return [
             web.get("/", self.fleet),
-            web.get("/nodes", self.nodes),
             web.get("/nodes/{node}", self.node),
+            *NodeTablePage(self._reader).routes(),
             *SweepPages(self._reader).routes(),
             *QuarantinePages(self._reader, self._operations).routes(),
             *EventPages(self._reader).routes(),
@@ -74,30 +64,6 @@ class Pages:
         """The whole fleet, the worst first."""
         query(request, NoQuery)
         return page_response(await self._fleet.get())
-
-    async def nodes(self, request: web.Request) -> web.Response:
-        """The nodes as a table; a selection that is not valid is explained above an empty one."""
-        wanted = query(request, NodeTableQuery)
-        select, refused = (wanted.select or "").strip() or None, ""
-        rows: Iterable[PageRow] = ()
-        try:
-            names = None if select is None else await self._reader.selected(select)
-            rows = await self._reader.rows(names)
-        except Refused as error:
-            refused = str(error)
-        fleet = self._reader.pipeline.fleet
-        table = await asyncio.to_thread(
-            node_table,
-            [*rows],
-            at=self._reader.pipeline.clock(),
-            nodes=len(fleet.names),
-            select=select,
-            page=wanted.page,
-            is_current=self._reader.is_current,
-            refused=refused,
-        )
-        html = await asyncio.to_thread(render, "nodes", root=root_of(request), fleet=fleet.name, table=table)
-        return page_response(html, HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK)
 
     async def node(self, request: web.Request) -> web.Response:
         """One node: why it is as it is, its story and its last runs."""

@@ -1,4 +1,4 @@
-"""The style sheet and the icon: read once, served with a digest in their URL, so that browsers keep them."""
+"""Style sheet, icon and scripts: read once, served with a digest in their URL, so that browsers keep them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from importlib import resources
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-_TYPES = {".css": "text/css", ".svg": "image/svg+xml"}
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 _A_YEAR = "public, max-age=31536000, immutable"
 """For a URL with the digest: other content has another URL."""

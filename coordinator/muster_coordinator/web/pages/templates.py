@@ -1,6 +1,6 @@
 """Renders the templates. Whatever text a page shows, it shows as text: see `_as_text`."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,7 +16,7 @@ from muster.version import __version__
 from muster_coordinator.views.pages.ages import age_text
 from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
-from muster_coordinator.views.pages.node_table import table_query
+from muster_coordinator.views.pages.node_table import COLUMNS, TableAddress
 from muster_coordinator.views.pages.page_row import SELECTIONS
 from muster_coordinator.web.pages.static_files import static_path
 
@@ -39,9 +39,9 @@ def _environment() -> Environment:
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
     environment.globals |= {"node_path": node_path, "nodes_path": _nodes_path, "static_path": static_path}
-    environment.globals |= {"events_path": _events_path}
+    environment.globals |= {"events_path": _events_path, "table_path": _table_path}
     environment.globals |= {"sweep_path": sweep_path, "sweeps_path": _sweeps_path}
-    environment.globals |= {"SELECTIONS": SELECTIONS, "version": __version__}
+    environment.globals |= {"SELECTIONS": SELECTIONS, "COLUMNS": COLUMNS, "version": __version__}
     return environment
 
 
@@ -62,9 +62,14 @@ def node_path(name: str) -> str:
     return f"nodes/{quote(name, safe='')}"
 
 
-def _nodes_path(select: str | None = None, page: int = 1) -> str:
-    """The path of the table of nodes, below `/`."""
-    query: Mapping[str, str] = table_query(select, page)
+def _nodes_path(select: str | None = None) -> str:
+    """The path of the table of these nodes, below `/`."""
+    return _table_path(TableAddress(select=select))
+
+
+def _table_path(address: TableAddress, **changes: Any) -> str:
+    """The path of the table of nodes with this address after some changes, below `/`."""
+    query = replace(address, **changes).parameters
     return f"nodes?{urlencode(query)}" if query else "nodes"
 
 

@@ -13,7 +13,15 @@ from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.model.events import InventorySeen, PresenceSeen, ReportSeen, SaveGroup, SaveSweep, Ticked
+from muster_coordinator.model.events import (
+    InventorySeen,
+    PresenceSeen,
+    ReportSeen,
+    SaveGroup,
+    SaveNode,
+    SaveSweep,
+    Ticked,
+)
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
@@ -129,11 +137,12 @@ class PageFleet:
 
 
 @asynccontextmanager
-async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_connected=True):
-    """A fleet without nodes."""
+async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_connected=True, stored=()):
+    """A fleet that has no nodes but the `stored` ones."""
     clock = [START]
     settings = Settings(data_dir=data_dir)
     store = await Store.open(settings)
+    await store.write([SaveNode(record) for record in stored])
     rules = QuarantineSettings(
         mode=mode,
         budget=BudgetSettings(share=share, domain_share="100%", per_minute=600),

@@ -175,7 +175,7 @@ async def test_pages_work_below_a_prefix(visit, url):
 
 
 async def test_pages_read_without_javascript(visit):
-    """They have none."""
+    """Everything that is wrong, and why."""
     visited = await visit(java_script_enabled=False)
     await visited.open("/")
     assert await visited.page.get_by_text("XID 79, GPU has fallen off the bus").first.is_visible()
