@@ -1,9 +1,12 @@
-"""The pages of small fleets, over a real socket."""
+"""The pages of small fleets, over a real socket, and a browser for them."""
 
 import pytest
+import pytest_asyncio
 from aiohttp import ClientSession, ClientTimeout
+from playwright.async_api import async_playwright
 from tests.coordinator.web.pages.page_fleet import page_fleet
 
+CHROMIUM = "/usr/bin/chromium"
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 
@@ -41,3 +44,12 @@ async def pages(live, data_dir, access, settings):
         ClientSession(timeout=ClientTimeout(total=20)) as session,
     ):
         yield PageReader(session, fleet)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser(live):
+    """One browser for all tests. Root may not use its sandbox."""
+    async with async_playwright() as playwright:
+        running = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        await running.close()

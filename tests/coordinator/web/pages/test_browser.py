@@ -6,9 +6,9 @@ import pytest
 import pytest_asyncio
 from axe_core_python.async_playwright import Axe
 from benchmarks.free_ports import free_port
-from playwright.async_api import async_playwright
 from tests.coordinator.views.pages.page_sweeps import bad_node
 from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, page_fleet
+from tests.coordinator.web.pages.page_visit import Visit
 from tests.coordinator.web.pages.prefix_proxy import prefix_proxy
 
 from muster.model import Action, Severity, Verdict
@@ -30,17 +30,7 @@ PATHS = (
     ),
 )
 NODES = tuple(f"n{number:02}" for number in range(16))
-CHROMIUM = "/usr/bin/chromium"
 MOST_KEYS = 200
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(live):
-    """One browser for all tests. Root may not use its sandbox."""
-    async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        await running.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -60,28 +50,6 @@ async def url(live, empty_database, tmp_path_factory):
         await fleet.pass_time(120)
         await fleet.feed(SweepRequested("runs", SweepRequest(check="collective", nodes=("n01", "n02"))))
         yield fleet.url
-
-
-class Visit:
-    """A page in the browser, and what went wrong on it. `foreign` are requests to other origins."""
-
-    def __init__(self, page, url):
-        self.page, self.url = page, url
-        self.wrong: list[str] = []
-        self.foreign: list[str] = []
-        page.on("console", lambda message: self.wrong.append(message.text))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("request", self._note_request)
-
-    def _note_request(self, request):
-        if not request.url.startswith(self.url):
-            self.foreign.append(request.url)
-
-    async def open(self, path):
-        response = await self.page.goto(self.url + path)
-        # Chromium logs the status of the page itself, which is no error of the page.
-        self.wrong = [text for text in self.wrong if f"status of {response.status}" not in text]
-        return response
 
 
 @pytest_asyncio.fixture(loop_scope="module")

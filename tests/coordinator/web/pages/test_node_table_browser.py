@@ -9,11 +9,11 @@ import pytest_asyncio
 from axe_core_python.async_playwright import Axe
 from benchmarks.free_ports import free_port
 from benchmarks.view_table import table_figures
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import expect
 from tests.coordinator.web.pages.page_fleet import START, finding, page_fleet, place
 from tests.coordinator.web.pages.page_html import MARKUP
+from tests.coordinator.web.pages.page_visit import Visit
 from tests.coordinator.web.pages.prefix_proxy import prefix_proxy
-from tests.coordinator.web.pages.test_browser import CHROMIUM, Visit
 
 from muster.model import Inventory, ServiceState, Topology
 from muster_coordinator.model.nodes import NodeRecord
@@ -31,15 +31,6 @@ def record(number):
     inventory = Inventory(topology=place(number), labels={"pool": f"p{number % 4}"})
     name, service = f"gpu-{number:05}", ServiceState.IN_SERVICE
     return NodeRecord(name=name, online=True, first_seen=START, last_seen=START, service=service, inventory=inventory)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(live):
-    """One browser for all tests. Root may not use its sandbox."""
-    async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        await running.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -310,11 +301,12 @@ async def test_the_table_needs_no_javascript(browser, fleet):
     await context.close()
 
 
-async def test_groups_follow_the_fleet(browser, fleet):
+async def test_groups_follow_the_fleet(open_table, fleet):
     """The coordinator groups, and the page asks it again."""
-    context = await browser.new_context()
-    page = await context.new_page()
-    await page.goto(f"{fleet.url}/nodes?group=block")
+    page = (await open_table("?sort=name")).page
+    await page.get_by_label("Group by").fill("block")
+    await page.get_by_label("Group by").press("Enter")
+    await page.wait_for_url("**/nodes?sort=name&group=block")
     groups = page.locator("tbody tr")
     await expect(groups.first).to_be_visible()
     before = await groups.count()
@@ -322,7 +314,6 @@ async def test_groups_follow_the_fleet(browser, fleet):
     await expect(groups).to_have_count(before + 1, timeout=20_000)
     await page.get_by_role("link", name="new-block").click()
     await expect(row(page, "c-new")).to_be_visible()
-    await context.close()
 
 
 async def test_filters_and_sorts_are_fast(open_table):

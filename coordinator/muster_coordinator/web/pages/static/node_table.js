@@ -62,9 +62,10 @@ class NodeTable {
   }
 
   #submit(event) {
-    if (byId("group").value.trim()) return; // groups are another page
     event.preventDefault();
-    this.#push({ ...this.#address, select: byId("select").value.trim() });
+    const address = { ...this.#address, select: byId("select").value.trim() }, group = byId("group").value.trim();
+    if (group) location.assign(urlOf({ ...address, group })); // another page
+    else this.#push(address);
   }
 
   /** Follows a link to this table here, as it is a new page otherwise. A link that does not sort keeps the order. */
@@ -187,10 +188,11 @@ function readAddress(search = location.search) {
 }
 
 /** The URL of an address, relative to the page. */
-function urlOf({ select, sort }) {
+function urlOf({ select, sort, group }) {
   const query = new URLSearchParams();
   if (select) query.set("select", select);
   if (sort !== URGENCY) query.set("sort", sort);
+  if (group) query.set("group", group);
   return `nodes${query.size ? `?${query}` : ""}`;
 }
 
