@@ -9,8 +9,9 @@ let isDue = false;
 async function renew() {
   if (!isDue || document.hidden) return;
   const response = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
-  if (!response?.ok) return; // it remains due
+  if (!response) return; // it remains due
   isDue = false;
+  if (!response.ok) return;
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const part of ["counts", "table", "empty", "pager"]) replace(document.getElementById(part), fresh.getElementById(part));
 }
