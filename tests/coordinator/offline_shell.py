@@ -18,13 +18,13 @@ EPOCH = 3
 RARELY_S = 3600.0
 
 
-def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins: Plugins) -> Shell:
-    """The shell of a coordinator of epoch `EPOCH` that no broker disturbs: events come from the test alone."""
+def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins: Plugins, epoch: int = EPOCH) -> Shell:
+    """The shell of a coordinator of this epoch that no broker disturbs: events come from the test alone."""
     link = CoordinatorLink(
         settings,
         broker_url="mqtt://127.0.0.1:1",
         api_url="",
-        epoch=EPOCH,
+        epoch=epoch,
         deliver=pipeline.take,
         known=tuple,
         is_known=lambda _node, _head: False,
@@ -34,8 +34,8 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
     return Shell(
         pipeline,
         link,
-        Stream(EPOCH),
-        change_stream(EPOCH, pipeline, link, poller),
+        Stream(epoch),
+        change_stream(epoch, pipeline, link, poller),
         RunNotifier(plugins),
         TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
         AlarmNotifier(plugins, pipeline.feed),

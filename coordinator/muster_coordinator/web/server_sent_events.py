@@ -21,7 +21,7 @@ from muster_coordinator.runtime.stream import CHUNK_BYTES
 from muster_coordinator.web.guard import CALLER
 
 QUIET_S = 15.0
-"""A comment is sent after this much silence, so that both ends notice when the other one is gone."""
+"""Something is sent after this much silence, so that both ends notice when the other one is gone."""
 
 UNSENT_BYTES = 64 << 10
 """The kernel's send buffer for one listener. With its default, a silent listener is noticed only after megabytes."""
@@ -45,7 +45,13 @@ Subscription = Callable[[Callable[[], None]], AbstractContextManager[EventSource
 """Begins to listen and returns what the listener gets. Its argument is a function that ends the connection."""
 
 
-async def send_events(request: web.Request, subscribe: Subscription) -> web.StreamResponse:
+COMMENT = b": still here\n\n"
+
+ALIVE = b"event: alive\ndata: {}\n\n"
+"""Instead of a comment, which the scripts of a page cannot see."""
+
+
+async def send_events(request: web.Request, subscribe: Subscription, when_quiet: bytes = COMMENT) -> web.StreamResponse:
     """Sends events until either side ends the stream, or the session of the listener ends."""
     response = web.StreamResponse(headers=HEADERS)
     transport = request.transport
@@ -63,14 +69,14 @@ async def send_events(request: web.Request, subscribe: Subscription) -> web.Stre
             await response.write(frames)
             if len(frames) < CHUNK_BYTES:  # else the next events are waiting already
                 await asyncio.sleep(writes.reserve(loop.time()))
-            frames = await _next(listener)
+            frames = await _next(listener, when_quiet)
     return response
 
 
-async def _next(listener: EventSource) -> bytes | None:
-    """The next events, or a comment after QUIET_S of silence; None when the stream has ended."""
+async def _next(listener: EventSource, when_quiet: bytes) -> bytes | None:
+    """The next events, or `when_quiet` after QUIET_S of silence; None when the stream has ended."""
     try:
         async with asyncio.timeout(QUIET_S):
             return await listener.take()
     except TimeoutError:
-        return b": still here\n\n"
+        return when_quiet

@@ -7,7 +7,7 @@ from aiohttp import hdrs, web
 
 from muster_coordinator.runtime.changes import ChangeStream
 from muster_coordinator.web.requests import ChangesQuery, NoQuery, query
-from muster_coordinator.web.server_sent_events import send_events
+from muster_coordinator.web.server_sent_events import ALIVE, send_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,9 @@ class ViewerApi:
     async def follow(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events for viewers that have a snapshot: `change` has the nodes that changed since, as they are.
 
-        There are at most four in a second. `reset` says that a new snapshot is needed, of its version or later.
+        There are at most four in a second. `reset` says that a new snapshot is needed, of its version or later. After
+        15 s without any of them comes `alive`.
         """
         wanted = query(request, ChangesQuery)
         last_id = request.headers.get("Last-Event-ID") or wanted.since
-        return await send_events(request, lambda cut_off: self.changes.watch(last_id, cut_off))
+        return await send_events(request, lambda cut_off: self.changes.watch(last_id, cut_off), ALIVE)

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from muster_coordinator.views.pages.page_row import BAD, WORST_FIRST, PageRow, RowCondition
+from muster_coordinator.views.pages.page_row import BAD, PageRow, RowCondition
 from muster_coordinator.views.pages.selection_link import selection
 
 PITCH = 14
@@ -109,11 +109,11 @@ class BadLeaf:
 
 @dataclass(frozen=True, slots=True)
 class FleetMap:
-    """The map, with the number of nodes in each condition, the worst first."""
+    """The map, with the number of nodes in each condition."""
 
     blocks: tuple[MapBlock, ...]
     bad_leaves: tuple[BadLeaf, ...]
-    counts: tuple[tuple[RowCondition, int], ...]
+    counts: Mapping[RowCondition, int]
     scale: float
 
 
@@ -143,7 +143,7 @@ def fleet_map(rows: Iterable[PageRow], convicted: Mapping[str, str]) -> FleetMap
             )
         ),
         bad_leaves=leaves,
-        counts=tuple((condition, counts[condition]) for condition in WORST_FIRST if counts[condition]),
+        counts=counts,
         scale=next((scale for most, scale in _SCALES if len(present) <= most), _LEAST_SCALE),
     )
 

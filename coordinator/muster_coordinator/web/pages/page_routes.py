@@ -1,6 +1,7 @@
 """Every page, and the methods that make them."""
 
 import asyncio
+from functools import partial
 from http import HTTPStatus
 from typing import Literal
 
@@ -10,6 +11,7 @@ from muster.errors import unknown
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
+from muster_coordinator.views.pages.help_page import CONDITIONS, SERVICES
 from muster_coordinator.views.pages.node_page import node_page
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.account import Operator
@@ -27,9 +29,20 @@ from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import NoQuery, Request, query
 
+REST = 10.0
+"""How much longer than it takes the coordinator rests before it makes the text for open pages again. With 10,000 nodes
+it takes 0.2 s, so those who look at the page have it every two seconds while the fleet changes.
+"""
+
 MOST_RUNS = 15
 MOST_STEPS = 50
 """Of the story of a node."""
+
+
+class FleetPageQuery(Request):
+    """What of the page is wanted: a page that is open follows the map by itself, and asks for the `text` again."""
+
+    part: Literal["text"] | None = None
 
 
 class NodePageQuery(Request):
@@ -44,13 +57,15 @@ class Pages:
     def __init__(self, reader: FleetReader) -> None:
         self._reader = reader
         self._operations = Operations(reader.pipeline)
-        self._fleet = SharedPage(self._make_fleet)
+        self._fleet = SharedPage(partial(self._make_fleet, with_map=True))
+        self._fleet_text = SharedPage(partial(self._make_fleet, with_map=False), rest=REST)
 
     def routes(self) -> list[web.RouteDef]:
         """All pages, and the files that they load."""
         return [
             web.get("/", self.fleet),
             web.get("/nodes/{node}", self.node),
+            web.get("/help", self.help),
             *NodeTablePage(self._reader).routes(),
             *SweepPages(self._reader).routes(),
             *QuarantinePages(self._reader, self._operations).routes(),
@@ -62,8 +77,8 @@ class Pages:
 
     async def fleet(self, request: web.Request) -> web.Response:
         """The whole fleet, the worst first."""
-        query(request, NoQuery)
-        return page_response(await self._fleet.get())
+        is_whole = query(request, FleetPageQuery).part is None
+        return page_response(await (self._fleet if is_whole else self._fleet_text).get())
 
     async def node(self, request: web.Request) -> web.Response:
         """One node: why it is as it is, its story and its last runs."""
@@ -87,11 +102,17 @@ class Pages:
         html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page, **values)
         return page_response(html)
 
-    async def _make_fleet(self) -> str:
-        # In a thread: a page of 10,000 nodes takes half a second.
-        return await asyncio.to_thread(rendered, await self._reader.facts())
+    async def help(self, request: web.Request) -> web.Response:
+        """Keys, and what the forms and words of the pages mean."""
+        query(request, NoQuery)
+        values = {"fleet": self._reader.pipeline.fleet.name, "conditions": CONDITIONS, "services": SERVICES}
+        return page_response(render("help", root=root_of(request), **values))
+
+    async def _make_fleet(self, *, with_map: bool) -> str:
+        # In a thread: a page of 10,000 nodes takes half a second, nearly all of it the map.
+        return await asyncio.to_thread(rendered, await self._reader.facts(), with_map=with_map)
 
 
-def rendered(facts: FleetFacts) -> str:
-    """The page of the fleet with these facts."""
-    return render("fleet", root=ROOT, fleet=facts.fleet.name, page=fleet_page(facts))
+def rendered(facts: FleetFacts, *, with_map: bool = True) -> str:
+    """The page of the fleet with these facts, or all of it but the map."""
+    return render("fleet", root=ROOT, fleet=facts.fleet.name, page=fleet_page(facts), with_map=with_map)

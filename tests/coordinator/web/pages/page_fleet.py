@@ -137,7 +137,7 @@ class PageFleet:
 
 
 @asynccontextmanager
-async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_connected=True, stored=()):
+async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_connected=True, stored=(), epoch=EPOCH):
     """A fleet that has no nodes but the `stored` ones."""
     clock = [START]
     settings = Settings(data_dir=data_dir)
@@ -148,14 +148,15 @@ async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_c
         budget=BudgetSettings(share=share, domain_share="100%", per_minute=600),
         returning=ReturnSettings(wait_s=600.0, pause_s=60.0, passes=2),
     )
-    fleet = Fleet(name="prod-h100", epoch=EPOCH, rules=rules, policy=Policy(shipped_rows()), heartbeat_s=1e6)
+    fleet = Fleet(name="prod-h100", epoch=epoch, rules=rules, policy=Policy(shipped_rows()), heartbeat_s=1e6)
     pipeline = Pipeline(fleet, store, clock=lambda: clock[0])
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
-    shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)))
+    shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)), epoch)
     listener, url = listen("127.0.0.1:0")
     access = access or Access("any", Right.READ, "")
     async with shell.running(), serving(application(shell.routes(store), access), listener):
         shell.link.connected = is_connected
         yield PageFleet(shell, store, url, clock)
         shell.stream.close()
+        shell.changes.close()
     await store.close()

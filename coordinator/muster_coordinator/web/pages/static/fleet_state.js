@@ -1,12 +1,17 @@
 // The fleet as the coordinator sends it in columns (model/fleet_columns.py), row by row.
 
+const OUT = new Set(["CORDONED", "PROBATION"]);
 const OF_HEALTH = { FAILED: "failed", SUSPECT: "suspect", DEGRADED: "degraded", UNKNOWN: "unknown" };
-const BAD = new Set(["failed", "suspect", "silent", "degraded"]);
+/** The conditions of nodes that something is wrong with. */
+export const BAD = new Set(["failed", "suspect", "silent", "degraded"]);
 
 /** The nodes of the fleet, and `at`, the time of the coordinator in seconds. A row that changes is another object. */
 export class FleetState {
   #rows = new Map();
   #isCurrent = true;
+
+  /** The numbers about the fleet as a whole. */
+  numbers = null;
 
   constructor(snapshot) {
     this.apply(snapshot);
@@ -33,6 +38,7 @@ export class FleetState {
   apply({ at, fleet, names, nodes, gone = [] }) {
     this.#at = Date.parse(at) / 1000;
     this.#received = performance.now();
+    this.numbers = fleet;
     for (const name of gone) this.#rows.delete(name);
     if (fleet.is_connected !== this.#isCurrent) {
       this.#isCurrent = fleet.is_connected;
@@ -61,8 +67,18 @@ export class FleetState {
 
   #keep(row) {
     const found = condition(row);
-    this.#rows.set(row.name, { ...row, condition: this.#isCurrent || BAD.has(found) ? found : "unknown" });
+    const shown = { ...row, condition: this.#isCurrent || BAD.has(found) ? found : "unknown" };
+    this.#rows.set(row.name, { ...shown, isOut: OUT.has(row.service), stateText: stateText(shown) });
   }
+}
+
+/** The condition, and the service state where that adds something, as views/pages/page_row.py has it. */
+function stateText({ condition, service, lost, left, dryRun }) {
+  const parts = [condition];
+  if (lost && condition !== "silent") parts.push("silent");
+  if (service !== "IN_SERVICE") parts.push(service + (dryRun ? " (dry run)" : ""));
+  if (left) parts.push("left the fleet");
+  return parts.join(", ");
 }
 
 /** The condition of a node, as views/pages/page_row.py has it. */
@@ -71,6 +87,6 @@ function condition({ health, service, lost }) {
   if (found === "failed" || found === "suspect") return found;
   if (lost) return "silent";
   if (found) return found;
-  if (service === "CORDONED" || service === "PROBATION") return "out";
+  if (OUT.has(service)) return "out";
   return service === "ACCEPTING" ? "new" : "healthy";
 }

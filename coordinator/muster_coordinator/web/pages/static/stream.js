@@ -1,50 +1,51 @@
-// The fleet from the coordinator: a snapshot, and then what changes.
+// What this tab gets of the fleet: a snapshot, and then what changes. A hidden tab gets nothing until it is shown.
 
-const RETRY_MS = 3_000;
+import { Feed } from "./feed.js";
+
 const LOOK_MS = 1_000;
 
+const listeners = [];
+let port = null, lostAt = null;
+
 /** Calls `onSnapshot` and `onChange` with what arrives, and `onStale` with whether and how long nothing can arrive. */
-export function openStream({ onSnapshot, onChange, onStale }) {
-  let source = null, version = 0, lostAt = null;
+export function openStream(listener) {
+  listeners.push(listener);
+  if (!port) connect();
+}
 
-  async function begin() {
-    source?.close();
-    try {
-      const response = await fetch("api/v1/snapshot");
-      if (!response.ok) throw new TypeError(response.statusText);
-      const snapshot = await response.json();
-      version = snapshot.version;
-      onSnapshot(snapshot);
-      listen(snapshot.epoch);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      lostAt ??= Date.now();
-      setTimeout(begin, RETRY_MS);
-    }
+function connect() {
+  port = portToFeed();
+  port.onmessage = ({ data }) => take(data);
+  document.addEventListener("visibilitychange", tell);
+  window.addEventListener("pagehide", () => port.postMessage("end"));
+  window.addEventListener("pageshow", event => event.persisted && tell());
+  setInterval(() => lostAt && sayStale(), LOOK_MS);
+  tell();
+}
+
+function portToFeed() {
+  if ("SharedWorker" in window) {
+    return new SharedWorker(new URL("stream_worker.js", import.meta.url), { type: "module", name: "muster" }).port;
   }
+  const channel = new MessageChannel();
+  new Feed().add(channel.port1);
+  return channel.port2;
+}
 
-  function listen(epoch) {
-    source = new EventSource(`api/v1/changes?since=${epoch}-${version}`);
-    source.addEventListener("reset", begin);
-    source.addEventListener("change", event => {
-      const change = JSON.parse(event.data);
-      if (change.version > version) {
-        version = change.version;
-        onChange(change);
-      }
-    });
-    source.addEventListener("open", () => {
-      lostAt = null;
-      onStale(false, 0);
-    });
-    source.addEventListener("error", () => {
-      lostAt ??= Date.now();
-      if (source.readyState === EventSource.CLOSED) setTimeout(begin, RETRY_MS);
-    });
+function tell() {
+  port.postMessage(document.hidden ? "end" : "begin");
+}
+
+function take(message) {
+  if (message.snapshot) for (const { onSnapshot } of listeners) onSnapshot?.(message.snapshot);
+  if (message.change) for (const { onChange } of listeners) onChange?.(message.change);
+  if ("lostAt" in message) {
+    lostAt = message.lostAt;
+    sayStale();
   }
+}
 
-  setInterval(() => {
-    if (lostAt !== null) onStale(true, Math.round((Date.now() - lostAt) / 1000));
-  }, LOOK_MS);
-  begin();
+function sayStale() {
+  const seconds = lostAt ? Math.round((Date.now() - lostAt) / 1000) : 0;
+  for (const { onStale } of listeners) onStale?.(lostAt !== null, seconds);
 }

@@ -1,0 +1,71 @@
+// What every page does by itself: it follows the fleet, says when it cannot, and listens to keys.
+
+import { FleetState } from "./fleet_state.js";
+import { listenToKeys } from "./keys.js";
+import { LiveMap, showCounts } from "./live_map.js";
+import { Refresher } from "./refresher.js";
+import { openStream } from "./stream.js";
+
+const SAID_AFTER_S = 5; // a connection that comes back within seconds is no news
+const SWEEPS_MS = 3_000;
+
+const main = document.getElementById("main");
+const banner = document.getElementById("stale");
+const [subject, name] = (main.dataset.of ?? "").split(/:(.*)/);
+
+const leavesOf = page => page.querySelector("[data-leaves]")?.dataset.leaves;
+
+let state = null, map = null, mapIsWhole = true, leaves = leavesOf(document);
+const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : location.href), pageReplaced);
+const wholePage = new Refresher(() => location.href, () => { map = null; showMap(); });
+
+function begin(snapshot) {
+  const isFirst = state === null;
+  state = new FleetState(snapshot);
+  showMap();
+  if (!isFirst) page.request();
+}
+
+function apply(change) {
+  const before = JSON.stringify(state.numbers);
+  state.apply(change);
+  showMap();
+  showConnection(false, 0);
+  const isNews = change.nodes.name.length + change.gone.length > 0 || JSON.stringify(state.numbers) !== before;
+  const isOurs = subject !== "node" || [...change.nodes.name, ...change.gone].includes(name);
+  if (subject && isNews && isOurs) page.request();
+}
+
+function showMap() {
+  const section = document.querySelector("section[aria-labelledby=map]");
+  if (!section || !state) return;
+  map ??= new LiveMap(section);
+  const isWhole = map.show(state);
+  showCounts(section, state);
+  if (!isWhole && mapIsWhole) wholePage.request();
+  mapIsWhole = isWhole;
+}
+
+/** A leaf that is bad as a whole has a stripe on the map, which only the coordinator draws. */
+function pageReplaced(made) {
+  if (leavesOf(made) !== leaves) wholePage.request();
+  leaves = leavesOf(made);
+}
+
+function showConnection(isStale, seconds) {
+  let text = "";
+  if (isStale && seconds >= SAID_AFTER_S) {
+    text = `Not up to date: the coordinator has not answered for ${seconds} s. What you see is older than that.`;
+  } else if (state && !state.isCurrent) {
+    text = "Not up to date: the coordinator is not connected to its broker. What you see is the last known state.";
+  }
+  if (banner.textContent !== text) banner.textContent = text;
+  banner.hidden = !text;
+  document.documentElement.classList.toggle("stale", Boolean(text));
+}
+
+listenToKeys();
+if (subject) {
+  openStream({ onSnapshot: begin, onChange: apply, onStale: showConnection });
+  if (subject === "sweeps") setInterval(() => !document.hidden && state?.numbers.sweeps && page.request(), SWEEPS_MS);
+}
