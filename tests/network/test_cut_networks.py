@@ -74,4 +74,5 @@ def test_a_host_that_is_cut_off_from_the_broker_only(laboratory):
     (group,) = groups_of(sweep, "node-6")
     assert (group.ending, blamed(group)) == (Ending.ABORTED, [("node-6", "lost")])
     assert {place.node == "node-6": place.verdict for place in group.places} == {True: None, False: Verdict.PASS}
+    assert sweep.failed_nodes + sweep.failed_links + sweep.failed_fabric == ()
     assert (sweep.verdict, sweep.inconclusive) == (Verdict.UNKNOWN, ("node-6",))

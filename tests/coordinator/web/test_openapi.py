@@ -58,7 +58,7 @@ def test_everything_is_explained():
 PAGES = {
     *(
         ("GET", path)
-        for path in ("/", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine", "/events")
+        for path in ("/", "/help", "/nodes", "/nodes/{node}", "/sweeps", "/sweeps/{sweep}", "/quarantine", "/events")
     ),
     *(("POST", f"/nodes/{{node}}/{form}") for form in ("hold", "release", "runs")),
     *(("POST", path) for path in ("/sweeps", "/sweeps/plan", "/sweeps/{sweep}/abort", "/quarantine/unfreeze")),
