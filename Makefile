@@ -32,7 +32,7 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins tests/simulation \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure costs lint docs site constraints clean
+.PHONY: demo test alone side-by-side quick pure costs lint docs reference screenshots site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -68,8 +68,14 @@ lint: $(VENV)/.installed-for-tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(VENV)/.installed-for-tests
+docs: reference screenshots
+
+reference: $(VENV)/.installed-for-tests
 	$(BIN)/python docs/generate.py
+
+# Pictures of all pages in a real browser: those of the README, the others in build/screenshots. Look at them.
+screenshots: $(FOR_TESTS)
+	$(BIN)/python docs/screenshots.py
 
 # The documentation as a site that needs no network: build/site/index.html. A link that leads nowhere is an error.
 site: $(VENV)/.installed-for-tests

@@ -46,6 +46,9 @@ SMALLEST = {
     ],
     "loop_holds": ["--nodes", "3", "--calls", "2"],
     "node_list": ["--nodes", "3", "--rounds", "1"],
+    "view": [
+        *("--nodes", "4", "--live", "3", "--changes", "1", "--viewers", "2", "--paints", "1", "--settle-s", "0"),
+    ],
     "storage": ["--days", "1", "--hours", "2"],
     "wire": ["--fleets", "1", "--hours", "1"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],

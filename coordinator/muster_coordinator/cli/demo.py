@@ -30,7 +30,9 @@ _TERMINATED = 128 + signal.SIGTERM
 
 def demo(
     nodes: Annotated[int, typer.Option(help="Number of agents: 6 to 64; 2 to 64 with --no-faults.")] = 8,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the fleet running until stopped.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", "--keep", help="Leave the fleet running, to look at it in a browser.")
+    ] = False,
     no_faults: Annotated[bool, typer.Option("--no-faults", help="Start a fleet without faults.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON.")] = None,
     config_file: ConfigOption = None,
@@ -55,7 +57,7 @@ def demo(
         _require_writable(json_file)
     directory = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
-        ok = asyncio.run(_run(Demo(fleet, directory, config_file, settings.http), keep, json_file))
+        ok = asyncio.run(_run(Demo(fleet, directory, config_file, settings.http), serve, json_file))
     except (asyncio.CancelledError, KeyboardInterrupt) as stopped:
         shutil.rmtree(directory)
         raise typer.Exit(_TERMINATED if isinstance(stopped, asyncio.CancelledError) else _INTERRUPTED) from None
@@ -72,7 +74,7 @@ def _require_writable(file: Path) -> None:
         raise Refused(f"--json: cannot write {file}: {error.strerror}") from None
 
 
-async def _run(running: "Demo", keep: bool, json_file: Path | None) -> bool:
+async def _run(running: "Demo", serve: bool, json_file: Path | None) -> bool:
     import asyncio  # noqa: PLC0415 (see above)
 
     from pydantic_core import to_json  # noqa: PLC0415 (see above)
@@ -85,7 +87,7 @@ async def _run(running: "Demo", keep: bool, json_file: Path | None) -> bool:
         outcome = await running.run()
         if json_file is not None:
             await asyncio.to_thread(json_file.write_bytes, to_json(asdict(outcome), indent=2) + b"\n")
-        if keep:
+        if serve:
             await _stay(running)
     return outcome.ok
 
@@ -93,10 +95,13 @@ async def _run(running: "Demo", keep: bool, json_file: Path | None) -> bool:
 async def _stay(running: "Demo") -> None:
     import asyncio  # noqa: PLC0415 (see above)
 
+    from muster_coordinator.web import local_token  # noqa: PLC0415 (see above)
+
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     say(f"the fleet stays up; look at it in a browser: {running.url}/ (press Ctrl-C to end it)")
+    say(f"to change things on its pages, log in with the token in {running.data_dir / local_token.NAME}")
     say(f"to change things with `muster`, set MUSTER_URL={running.url} MUSTER_DATA_DIR={running.data_dir}")
     await stopped.wait()

@@ -324,3 +324,23 @@ async def test_a_page_is_made_once_for_all_who_wait():
     assert await first == "one"
     assert sorted(map(str, await asyncio.gather(*waiting, return_exceptions=True))) == ["", "two", "two"]
     assert begun == [0, 1, 2]
+
+
+@pytest.mark.looptime
+async def test_a_page_that_rests_takes_a_bounded_share_of_the_time():
+    """It is made at once after a quiet time, and then rests ten times as long as it took."""
+    loop = asyncio.get_running_loop()
+    begun = []
+
+    async def make():
+        begun.append(loop.time())
+        await asyncio.sleep(0.2)
+        return "made"
+
+    page = SharedPage(make, rest=10.0)
+    began = loop.time()
+    for _ in range(3):
+        await page.get()
+    await asyncio.sleep(60)
+    await page.get()
+    assert [moment - began for moment in begun] == pytest.approx([0.0, 2.2, 4.4, 64.6])
