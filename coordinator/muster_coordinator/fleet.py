@@ -218,9 +218,9 @@ class Fleet:
         """The operator's references, by number."""
         return self._references.records
 
-    def baselines(self) -> list[BaselineView]:
-        """The baselines by id."""
-        return self._registry.baselines.views()
+    def baselines(self, node: str | None = None) -> list[BaselineView]:
+        """The baselines by id, or those that the metrics of a node were last compared with."""
+        return self._registry.baselines.views() if node is None else self._registry.baselines.of_node(node)
 
     @property
     def comparisons(self) -> int:

@@ -92,10 +92,17 @@ def wheel(tmp_path_factory):
 def test_the_wheel_carries_the_web_pages(wheel):
     """Templates and files as they are here: pages need nothing else."""
     pages = ROOT / "coordinator" / "muster_coordinator" / "web" / "pages"
-    files = [path for name in ("templates", "static") for path in (pages / name).iterdir()]
+    files = [path for name in ("templates", "static") for path in (pages / name).rglob("*") if path.is_file()]
     assert len(files) >= 8
     carried = {path: zipfile.Path(wheel, str(path.relative_to(pages.parent.parent.parent))) for path in files}
     assert [path for path, inside in carried.items() if inside.read_bytes() != path.read_bytes()] == []
+
+
+def test_the_wheel_carries_the_licences_of_others(wheel):
+    """Beside our own, where tools look for them; the programs themselves are among the files of the pages."""
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if "dist-info/licenses/" in name]
+    assert {name.rpartition("/")[2] for name in names} == {"LICENSE", "uPlot.LICENSE"}
+    assert PROJECT["license"] == "Apache-2.0 AND MIT"
 
 
 def test_the_wheel_carries_the_pins(wheel):

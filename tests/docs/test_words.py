@@ -76,9 +76,12 @@ def running_text(path: Path) -> str:
 
 @cache
 def product_texts() -> dict[Path, str]:
-    """Every file of the product: code with its docstrings, comments and messages, settings, manifests, examples."""
+    """Every file of the product: code with its docstrings, comments and messages, settings, manifests, examples.
+
+    Files in `vendor/` were written by others.
+    """
     files = (path for folder in PRODUCT for path in sorted((ROOT / folder).rglob("*")) if path.is_file())
-    written = (path for path in files if "__pycache__" not in path.parts)
+    written = (path for path in files if not {"__pycache__", "vendor"} & {*path.parts})
     return {path: path.read_text(encoding="utf-8").replace(PUBLISHED, "") for path in written}
 
 

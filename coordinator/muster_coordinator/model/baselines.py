@@ -94,7 +94,8 @@ class FleetFinding(Finding):
 class BaselineView(Data):
     """A baseline as the API serves it: `centre` is the median of the fleet now, `anchor` the normal level.
 
-    `out_of_line` are the nodes that are too far from normal. During a `shift`, no finding stands against them.
+    Nine of ten devices are from `low` to `high` now: one in twenty is below, one in twenty above. `out_of_line` are the
+    nodes that are too far from normal. During a `shift`, no finding stands against them.
     """
 
     id: Name
@@ -105,6 +106,8 @@ class BaselineView(Data):
     devices: int
     nodes: int
     centre: float | None
+    low: float | None = None
+    high: float | None = None
     anchor: Anchor | None
     out_of_line: tuple[str, ...]
     shift: FleetFinding | None

@@ -3,8 +3,17 @@
 from muster.model import Data, Instant, Name, Verdict
 
 
+class MetricFigures(Data):
+    """The figures of `count` values of one device."""
+
+    count: int
+    least: float
+    median: float
+    most: float
+
+
 class HistoryPoint(Data):
-    """What one run measured, or several runs of the same hour; `run` is the id of a single run.
+    """What one run measured, or several runs of the same hour or step; `run` is the id of a single run.
 
     `values` are by device index, or under "" for the node; of several runs, they are medians. `least` and `most` are
     the extremes of several runs.

@@ -21,7 +21,7 @@ A reading costs O(log n) comparisons and one insertion into a sorted list for n 
 only when the anchor is set.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -168,9 +168,9 @@ class Baseline:
         return self._suspects.release()
 
     @property
-    def measured(self) -> list[str]:
-        """The measured nodes that are still here, the one that measured last at the end."""
-        return [*self._measured]
+    def measured(self) -> Mapping[str, float]:
+        """When each node that is still here last measured, the one that measured last at the end."""
+        return self._measured
 
     @property
     def nodes(self) -> int:
@@ -193,6 +193,8 @@ class Baseline:
             devices=self.devices,
             nodes=len(self._nodes),
             centre=self._centre,
+            low=self._typical.low,
+            high=self._typical.high,
             anchor=self._anchor,
             out_of_line=tuple(sorted(self._suspects.out_of_line)),
             shift=self.fleet_finding(),

@@ -1,6 +1,6 @@
-"""A sorted list of numbers that change one by one, and its median.
+"""A sorted list of numbers that change one by one, its median, and where most of them are.
 
-A change takes O(log n) comparisons and one insertion, the median constant time. A number takes eight bytes.
+A change takes O(log n) comparisons and one insertion, the rest constant time. A number takes eight bytes.
 """
 
 from array import array
@@ -21,6 +21,16 @@ class Ranked:
     def middle(self) -> float | None:
         """The median; the upper one of an even number of values, None without values."""
         return self.values[len(self.values) // 2] if self.values else None
+
+    @property
+    def low(self) -> float | None:
+        """The value that one in twenty is below; None without values."""
+        return self.values[len(self.values) // 20] if self.values else None
+
+    @property
+    def high(self) -> float | None:
+        """The value that one in twenty is above; None without values."""
+        return self.values[-1 - len(self.values) // 20] if self.values else None
 
     def replace(self, before: float | None, after: float | None) -> None:
         """Removes `before` and inserts `after`; None stands for no number."""

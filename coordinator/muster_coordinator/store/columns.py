@@ -17,6 +17,7 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from operator import sub
 from typing import Any, Protocol
@@ -110,20 +111,41 @@ def packed(head: dict[str, Any], columns: Sequence[Sequence[str]], starts: Seque
 
 
 def head_of(body: bytes) -> tuple[dict[str, Any], list[Header], bytes]:
-    """The head, the headers of the columns and their bytes, for `columns_of`."""
+    """The head, the headers of the columns and their bytes, for `PackedColumns`."""
     size, rest = zlib.decompress(body).split(b"\n", 1)
     head, headers = json.loads(rest[: int(size)])
     return head, headers, rest[int(size) :]
 
 
-def columns_of(headers: Sequence[Header], data: bytes, count: int, starts: Sequence[str]) -> list[Column]:
-    """The columns, each of `count` numbers."""
-    view, columns, at = memoryview(data), [], 0
-    for header, start in zip(headers, starts, strict=True):
-        column, size = _unpack(header, view[at:], count, start)
-        columns.append(column)
-        at += size
-    return columns
+class PackedColumns:
+    """The columns of a block, each unpacked when it is first asked for: most readers want one of hundreds.
+
+    Raises ValueError, KeyError or TypeError then, if its bytes are damaged.
+    """
+
+    def __init__(self, headers: Sequence[Header], data: bytes, count: int, starts: Sequence[str]) -> None:
+        self._packed = list(zip(headers, starts, strict=True))
+        self._data = memoryview(data)
+        self._count = count
+        self._unpacked: list[Column] = []
+        self._chosen: dict[int, Column] = {}
+
+    def __iter__(self) -> Iterator[Column]:
+        if not self._unpacked:
+            self._unpacked = [self[place] for place in range(len(self._packed))]
+        return iter(self._unpacked)
+
+    def __getitem__(self, place: int) -> Column:
+        if place not in self._chosen:
+            header, start = self._packed[place]
+            self._chosen[place] = _unpack(header, self._data[self._offsets[place] :], self._count, start)
+        return self._chosen[place]
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """Where the bytes of each column begin."""
+        sizes = (_size(header[2:], self._count) if isinstance(header, list) else 0 for header, _ in self._packed)
+        return list(accumulate(sizes, initial=0))
 
 
 def packed_integers(columns: Sequence[Sequence[int]]) -> bytes:
@@ -153,12 +175,12 @@ def _pack(column: Sequence[str], start: str) -> tuple[Header, bytes]:
     return (["t", occurring, *header] if decimals is None else ["n", decimals, *header]), raw
 
 
-def _unpack(header: Header, data: memoryview, count: int, start: str) -> tuple[Column, int]:
+def _unpack(header: Header, data: memoryview, count: int, start: str) -> Column:
     if not isinstance(header, list):
-        return SameText(start if header is None else header, count), 0
+        return SameText(start if header is None else header, count)
     kind, what, *numbers = header
     values = _swell(numbers, data, count)
-    return (ListedTexts(what, values) if kind == "t" else ScaledNumbers(values, what)), _size(numbers, count)
+    return ListedTexts(what, values) if kind == "t" else ScaledNumbers(values, what)
 
 
 def _scaled(texts: list[str]) -> tuple[int, Sequence[int]] | None:

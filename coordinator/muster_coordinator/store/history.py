@@ -15,11 +15,14 @@ from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.last_runs import last_runs
 from muster_coordinator.store.merging import Latest, Window, add_from_blocks, quiet_runs, whole_runs
-from muster_coordinator.store.paging import Page
+from muster_coordinator.store.paging import Page, make_cursor
 from muster_coordinator.store.quiet_rows import whole_bases
 from muster_coordinator.store.runs_view import Item, page_of, position
+from muster_coordinator.store.steps import StepFilter, read_steps
 from muster_coordinator.store.summaries import device_name
 from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
+
+MOST_STEPS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,30 @@ async def history(database: Database, wanted: HistoryFilter, limit: int, cursor:
             with_metric = [*wanted.conditions(SERIES), SERIES.c.metrics.in_(measured)]
             await add_from_blocks(connection, database.unread, latest, with_metric, window)
         return await page_of(connection, database.unread, latest.in_order(), limit, lambda item: _point(wanted, item))
+
+
+async def stepped_history(
+    database: Database, wanted: HistoryFilter, step_s: int, limit: int, cursor: str | None
+) -> Page[HistoryPoint]:
+    """The points of each `step_s` seconds and check, the latest first.
+
+    Raises Refused if the cursor is not valid, if begin or end is missing, or if there would be too many steps.
+    """
+    since, until, before = wanted.since, wanted.until, position(cursor)
+    if since is None or until is None:
+        raise Refused("step_s needs since: give the time from which on it counts")
+    if (until - since) / step_s > MOST_STEPS:
+        raise Refused(f"step_s={step_s} makes more than {MOST_STEPS:,} steps of this time; use a longer step_s")
+    in_time = StepFilter(node=wanted.node, check=wanted.check, metric=wanted.metric, since=since, until=until)
+    summaries = await read_steps(database, in_time, step_s)
+    points = [(each, point) for each in reversed(summaries) if (point := _point(wanted, each)) is not None]
+    following = [(each, point) for each, point in points if before is None or (each.started_at, each.check) < before]
+    shown = following[:limit]
+    last = shown[-1][0] if len(following) > limit else None
+    return Page(
+        items=tuple(point for _, point in shown),
+        next_cursor=None if last is None else make_cursor(last.started_at, last.check),
+    )
 
 
 async def require_measured(database: Database, wanted: HistoryFilter, checks: Collection[str]) -> None:

@@ -13,19 +13,20 @@ from typing import Any, NamedTuple
 
 from muster.model import Run, Verdict
 from muster.wire.scheduled_runs import scheduled_id
+from muster_coordinator.model.history import MetricFigures
 from muster_coordinator.model.run_shape import facts_of, metrics_of, numbers_in, split
 from muster_coordinator.normal.readings import by_device
 from muster_coordinator.store.columns import (
     NULL,
     Column,
+    PackedColumns,
     SameText,
-    columns_of,
     head_of,
     integers_of,
     packed,
     packed_integers,
 )
-from muster_coordinator.store.summaries import MetricFigures, Summary, device_name, figures_of
+from muster_coordinator.store.summaries import Summary, device_name, figures_of
 
 FULL = 0
 """The resolution of blocks with every run."""
@@ -101,14 +102,14 @@ class FullBlock:
     key: str
     times: RunTimes
     base: Mapping[str, Any]
-    columns: Sequence[Column]
+    columns: PackedColumns
 
     @classmethod
     def read(cls, key: str, times: bytes, body: bytes, count: int) -> "FullBlock":
         """The block of these bytes. Raises ValueError, KeyError, TypeError or zlib.error if they are damaged."""
         head, headers, data = head_of(body)
         base = head["base"]
-        columns = columns_of(headers, data, count, ["0.0", "0", *numbers_in(base)])
+        columns = PackedColumns(headers, data, count, ["0.0", "0", *numbers_in(base)])
         return cls(key, times_of(times, count), base, columns)
 
     def run(self, row: int) -> Run:
@@ -128,6 +129,10 @@ class FullBlock:
             slice((same := [row for row, _ in rows])[0], same[-1] + 1)
             for _, rows in groupby(enumerate(self.times.at_ms), lambda each: each[1] // (1000 * resolution_s))
         ]
+        return self.in_slots(slots)
+
+    def in_slots(self, slots: Sequence[slice], metric: str | None = None) -> list[Summary]:
+        """A summary of the runs in each slot of rows, with one metric or all."""
         verdict = Verdict(self.base["verdict"])
         return [
             Summary(
@@ -138,7 +143,7 @@ class FullBlock:
                 verdicts={verdict: rows.stop - rows.start},
                 metrics=figures,
             )
-            for rows, figures in zip(slots, self._figures(slots), strict=True)
+            for rows, figures in zip(slots, self._figures(slots, metric), strict=True)
         ]
 
     @cached_property
@@ -157,10 +162,12 @@ class FullBlock:
             at += max(1, len(value)) if isinstance(value, list) else 1
         return found
 
-    def _figures(self, slots: Sequence[slice]) -> list[dict[str, dict[str, MetricFigures]]]:
-        """What each metric and device measured in each slot."""
+    def _figures(self, slots: Sequence[slice], wanted: str | None) -> list[dict[str, dict[str, MetricFigures]]]:
+        """What each wanted metric and device measured in each slot."""
         found: list[dict[str, dict[str, MetricFigures]]] = [{} for _ in slots]
         for metric, devices in self._devices.items():
+            if wanted not in (None, metric):
+                continue
             for name, columns in devices.items():
                 for measured, figures in zip(found, _figures_of(columns, slots), strict=True):
                     if figures is not None:
@@ -203,7 +210,7 @@ def summaries_of(node: str, check: str, times: bytes, body: bytes, count: int) -
     """The summaries of a block. Raises ValueError, KeyError, TypeError or zlib.error if the bytes are damaged."""
     head, headers, data = head_of(body)
     (at_ms,) = integers_of(times, count)
-    columns = columns_of(headers, data, count, [""] * len(headers))
+    columns = [*PackedColumns(headers, data, count, [""] * len(headers))]
     verdicts = [Verdict(verdict) for verdict in head["verdicts"]]
     return [
         Summary(

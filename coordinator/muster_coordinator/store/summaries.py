@@ -5,18 +5,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from muster.model import Data, Instant, Json, Name, Run, Verdict
+from muster_coordinator.model.history import MetricFigures
 from muster_coordinator.normal.readings import DeviceIndex, by_device
 
 HOUR_S = 3_600
-
-
-class MetricFigures(Data):
-    """The figures of `count` values of one device."""
-
-    count: int
-    least: float
-    median: float
-    most: float
 
 
 class Summary(Data):
@@ -55,7 +47,7 @@ def joined(summaries: Sequence[Summary], resolution_s: int) -> list[Summary]:
     alike: dict[int, list[Summary]] = defaultdict(list)
     for summary in sorted(summaries, key=lambda summary: summary.started_at):
         alike[int(summary.started_at // resolution_s)].append(summary)
-    return [_joined(same_time) for same_time in alike.values()]
+    return [merged(same_time) for same_time in alike.values()]
 
 
 def params_key(params: Json) -> str:
@@ -96,7 +88,8 @@ def _summary(runs: Sequence[Run]) -> Summary:
     )
 
 
-def _joined(summaries: Sequence[Summary]) -> Summary:
+def merged(summaries: Sequence[Summary]) -> Summary:
+    """The summary of all these together, with the start and the parameters of the first."""
     if len(summaries) == 1:
         return summaries[0]
     figures: dict[str, dict[str, list[MetricFigures]]] = defaultdict(lambda: defaultdict(list))
@@ -119,19 +112,19 @@ def _joined_figures(figures: Sequence[MetricFigures]) -> MetricFigures:
     return MetricFigures(
         count=sum(each.count for each in figures),
         least=min(each.least for each in figures),
-        median=_weighted_median(figures),
+        median=weighted_median((each.median, each.count) for each in figures),
         most=max(each.most for each in figures),
     )
 
 
-def _weighted_median(figures: Sequence[MetricFigures]) -> float:
-    """The median at which half of the values are reached, by their counts."""
-    ranked = sorted(figures, key=lambda each: each.median)
-    half, reached = sum(each.count for each in figures) / 2, 0
-    for place, each in enumerate(ranked):
-        reached += each.count
+def weighted_median(medians: Iterable[tuple[float, float]]) -> float:
+    """The median at which half of the values are reached; each comes with the number of its values."""
+    ranked = sorted(medians)
+    half, reached = sum(count for _, count in ranked) / 2, 0.0
+    for place, (median, count) in enumerate(ranked):
+        reached += count
         if reached == half:
-            return (each.median + ranked[place + 1].median) / 2
+            return (median + ranked[place + 1][0]) / 2
         if reached > half:
-            return each.median
+            return median
     raise AssertionError("counts are positive")

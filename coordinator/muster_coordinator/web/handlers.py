@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 import structlog
@@ -26,7 +26,7 @@ from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.store.disk_budget import DiskUse
-from muster_coordinator.store.history import history, require_measured
+from muster_coordinator.store.history import history, require_measured, stepped_history
 from muster_coordinator.store.store import Store
 from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.views.sweeps.exports import FORMS
@@ -98,10 +98,14 @@ class Api:
     async def history(self, request: web.Request) -> web.Response:
         """The measurements of a node over time, the latest first; a page may hold fewer points than its limit."""
         wanted, node = query(request, HistoryQuery), self._node(request)
-        conditions = wanted.filter(node.name)
-        found = await history(self.store.database, conditions, wanted.limit, wanted.cursor)
+        conditions, database = wanted.filter(node.name), self.store.database
+        if wanted.step_s is None:
+            found = await history(database, conditions, wanted.limit, wanted.cursor)
+        else:
+            ended = replace(conditions, until=wanted.until or self.pipeline.clock())
+            found = await stepped_history(database, ended, wanted.step_s, wanted.limit, wanted.cursor)
         if not found.items and wanted.cursor is None:
-            await require_measured(self.store.database, conditions, node.checks)
+            await require_measured(database, conditions, node.checks)
         return answer(found)
 
     async def runs(self, request: web.Request) -> web.Response:

@@ -106,8 +106,8 @@ class RunQuery(PageQuery):
         return RunFilter(node=self.node, check=self.check, verdict=self.verdict, since=self.since)
 
 
-class HistoryQuery(PageQuery):
-    """The history to return."""
+class MetricQuery(PageQuery):
+    """The metric whose history to return."""
 
     metric: str = Field(
         min_length=1,
@@ -126,7 +126,19 @@ class HistoryQuery(PageQuery):
         )
 
 
-class HistoriesQuery(HistoryQuery):
+class HistoryQuery(MetricQuery):
+    """The history to return."""
+
+    step_s: int | None = Field(
+        None,
+        ge=60,
+        le=86_400,
+        description="Merges the runs of a check that begin in the same step of this many seconds into one point; "
+        "needs `since`, at most 1,000 steps",
+    )
+
+
+class HistoriesQuery(MetricQuery):
     """The histories to return."""
 
     limit: int = Field(20, ge=1, le=100, description="Maximum number of nodes of the page")

@@ -33,6 +33,23 @@ def test_noise_convicts_nobody(seed: int) -> None:
     assert fleet.view.anchor.centre == pytest.approx(700, rel=0.01)
 
 
+def test_nine_of_ten_devices_are_between_low_and_high(fleet: Fleet) -> None:
+    """Of 100 devices, five are below and five above."""
+    fleet.rounds(3, [gemm(f"n{number}", float(number)) for number in range(100)])
+    assert (fleet.view.low, fleet.view.centre, fleet.view.high) == (5.0, 50.0, 94.0)
+
+
+def test_a_node_has_the_baselines_that_it_was_last_compared_with(fleet: Fleet) -> None:
+    """Of each check and metric, the one under its latest conditions."""
+    fleet.measure(gemm("a", 1.0, facts={"shape": [1]}))
+    fleet.measure(gemm("a", 1.0, metric="step_time_s"))
+    fleet.measure(gemm("a", 2.0, facts={"shape": [2]}))
+    fleet.measure(gemm("b", 3.0, facts={"shape": [3]}))
+    found = {view.metric: view.when.get("shape") for view in fleet.baselines.of_node("a")}
+    assert found == {"tflops": [2], "step_time_s": None}
+    assert fleet.baselines.of_node("c") == []
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("nodes", "noise", "rounds"), [(100, 0.05, 20), (8, 0.08, 200), (8, 0.02, 200)])
 def test_what_is_noisy_or_rare_convicts_nobody(seed: int, nodes: int, noise: float, rounds: int) -> None:

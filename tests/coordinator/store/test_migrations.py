@@ -18,6 +18,7 @@ from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.baseline_commands import SaveLevels
 from muster_coordinator.model.baselines import LevelsRecord
 from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, SaveSweep, StoreRuns
+from muster_coordinator.model.history import MetricFigures
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
 from muster_coordinator.store.database import open_database
@@ -25,7 +26,7 @@ from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.migrations import NEWEST
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
-from muster_coordinator.store.summaries import MetricFigures, Summary
+from muster_coordinator.store.summaries import Summary
 from muster_coordinator.store.tables import ANNOUNCEMENTS, METADATA, SERIES, STORY
 
 START = 1_800_000_000.0

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from muster.model import Run, Verdict
 from muster_coordinator.model.run_shape import SAME, facts_beside, metric_numbers, shape_of
-from muster_coordinator.store.columns import columns_of, head_of, integers_of, packed, packed_integers
+from muster_coordinator.store.columns import PackedColumns, head_of, integers_of, packed, packed_integers
 from muster_coordinator.store.series import FullBlock, QuietNumbers, packed_runs, packed_summaries, summaries_of
 from muster_coordinator.store.summaries import joined, summarised
 
@@ -42,7 +42,7 @@ def test_numbers_come_back_to_the_letter(columns):
     starts = [column[0] for column in columns]
     head, headers, data = head_of(packed({"x": 1}, columns, starts))
     rows = len(columns[0]) if columns else 0
-    found = columns_of(headers, data, rows, starts)
+    found = PackedColumns(headers, data, rows, starts)
     assert head == {"x": 1}
     assert [[column.text(row) for row in range(rows)] for column in found] == columns
 

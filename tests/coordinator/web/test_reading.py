@@ -153,7 +153,7 @@ async def test_baselines_are_listed_and_reset(compared):
     """With what is normal and who is not; after a reset what is measured now is normal, also after a restart."""
     (view,) = (await compared.get("/api/v1/baselines?limit=1"))["items"]
     assert (view["metric"], view["centre"], view["anchor"]["centre"]) == ("tflops", 70.0, 70.0)
-    assert view["out_of_line"] == ["n7"]
+    assert (view["low"], view["high"], view["out_of_line"]) == (70.0, 70.0, ["n7"])
     assert (await compared.get("/api/v1/nodes/n7"))["health"] == "DEGRADED"
     response, answer = await compared.ask("DELETE", f"/api/v1/baselines/{view['id']}")
     assert (response.status, answer["id"], answer["out_of_line"]) == (200, view["id"], [])
@@ -176,6 +176,21 @@ async def test_a_node_has_a_history(compared):
     assert len((await compared.get(f"{path}&check=gemm"))["items"]) == 3
     assert "metric" in await compared.refused(400, "GET", "/api/v1/nodes/n7/history")
     await compared.refused(404, "GET", "/api/v1/nodes/n77/history?metric=tflops")
+
+
+async def test_a_history_has_steps(compared):
+    """The runs of a step are one point, with extremes; steps need a begin, and there is a limit to their number."""
+    path = "/api/v1/nodes/n7/history?metric=tflops&device=1&step_s=60"
+    since = "since=1970-01-01T00:16:00Z"
+    (point,) = (await compared.get(f"{path}&{since}&until=1970-01-01T01:00:00Z"))["items"]
+    assert (point["run"], point["verdicts"], point["values"]) == (None, {"PASS": 3}, {"1": 50.0})
+    assert (point["least"], point["most"]) == ({"1": 50.0}, {"1": 50.0})
+    assert "give the time" in await compared.refused(422, "GET", path)
+    assert "more than 1,000 steps" in await compared.refused(422, "GET", f"{path}&{since}")
+    assert "step_s" in await compared.refused(400, "GET", f"{path[:-2]}5&{since}")
+    assert "step_s" in await compared.refused(400, "GET", "/api/v1/history?metric=tflops&step_s=60")
+    nothing = f"{path}&{since}&until=1970-01-01T01:00:00Z".replace("tflops", "tflop")
+    assert "did you mean 'tflops'" in await compared.refused(422, "GET", nothing)
 
 
 async def test_many_nodes_have_a_history_of_one_metric(compared):

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from muster.model import Device, Run, ServiceState, Severity, Verdict
 from muster.transition import ACTION_TEXTS, Cause
-from muster.units import metric_text
+from muster.units import metric_text, with_unit
 from muster_coordinator.evidence.node_clock import clock_in_words
 from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.views.pages.bounded import Bounded, bounded
+from muster_coordinator.views.pages.finding_metric import finding_metric
+from muster_coordinator.views.pages.measurements import Measurements
 from muster_coordinator.views.pages.page_row import PageRow, as_stale, row_of_view, worst_first
 from muster_coordinator.views.pages.selection_link import selection
 from muster_coordinator.views.quarantine_text import not_done, what_comes_next, why_so_far
@@ -21,6 +23,15 @@ MOST_VALUE = 200
 
 _JUDGED = ("value", "bound", "source")
 """What `judge_value` puts into the evidence: the measurement, the limit that it broke, and where the limit is from."""
+
+_COMPARED = ("value", "centre", "spread")
+"""What a comparison puts into the evidence: the measurement, and the level that it is too far from."""
+
+_OF_LEVEL = {
+    "baseline.outlier": "the baseline of the fleet: nodes that measure the same under the same conditions",
+    "baseline.drift": "the first measurements of this device",
+}
+"""Whose level that is, by the code of the finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +80,7 @@ class NodePage:
 
     - `reasons`: why its health is as it is; `state`: why its service state is; `next_steps`: what must happen before it
       is back; `not_done`: the actors that failed
-    - `findings`: what stands against it, the worst first
+    - `findings`: what stands against it, the worst first; `measured`: its charts
     - `checks`: the last verdicts, the worst first; `runs` and `story`: the latest first
     """
 
@@ -84,6 +95,7 @@ class NodePage:
     next_steps: tuple[str, ...]
     not_done: tuple[str, ...]
     findings: Bounded[FindingReason]
+    measured: Measurements | None
     checks: tuple[CheckVerdict, ...]
     places: tuple[NodePlace, ...]
     failed_plugins: tuple[tuple[str, str], ...]
@@ -117,6 +129,7 @@ def node_page(
     case: CaseView | None,
     runs: tuple[Run, ...],
     story: tuple[StoryEntry, ...],
+    measured: Measurements | None = None,
 ) -> NodePage:
     """The page of this node at the time `at`. While the coordinator hears no node, it is not current."""
     row = None if view is None else row_of_view(view, is_away=False)
@@ -132,6 +145,7 @@ def node_page(
         next_steps=() if case is None else tuple(_next_steps(case)),
         not_done=() if case is None else tuple(not_done(case)),
         findings=Bounded() if view is None else _findings(view),
+        measured=measured,
         checks=() if view is None else _checks(view, runs),
         places=() if view is None else _places(view),
         failed_plugins=()
@@ -162,9 +176,8 @@ def _findings(view: NodeView) -> Bounded[FindingReason]:
 def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReason:
     device = None if finding.device is None else devices.get(finding.device)
     cause = Cause.of(finding, finding.check, finding.uuid)
-    evidence = finding.evidence
-    others = [(key, _value(value)) for key, value in evidence.items() if key not in _JUDGED]
-    is_judged = all(key in evidence for key in _JUDGED)
+    value, bound, source, told = _measured(finding)
+    others = [(key, _value(value)) for key, value in finding.evidence.items() if key not in told]
     todo = ACTION_TEXTS.get(finding.action, "")
     return FindingReason(
         label=cause.full,
@@ -174,9 +187,9 @@ def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReaso
         summary=finding.summary,
         device=device,
         is_other_device=device is not None and finding.uuid not in ("", device.uuid),
-        value=_value(evidence["value"]) if is_judged else "",
-        bound=_expected(evidence["value"], evidence["bound"]) if is_judged else "",
-        source=_value(evidence["source"]) if is_judged else "",
+        value=value,
+        bound=bound,
+        source=source,
         evidence=tuple(others[:MOST_EVIDENCE]),
         todo=f"{todo[:1].upper()}{todo[1:]}",
         since=finding.since,
@@ -184,6 +197,24 @@ def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReaso
         runs=finding.runs,
         run=finding.run,
     )
+
+
+def _measured(finding: NodeFinding) -> tuple[str, str, str, tuple[str, ...]]:
+    """What was measured, what was expected, where that is from, and the keys of the evidence that say so."""
+    evidence, metric = finding.evidence, finding_metric(finding)
+    if all(key in evidence for key in _JUDGED):
+        value, bound = evidence["value"], evidence["bound"]
+        return (
+            with_unit(_value(value), metric),
+            with_unit(_expected(value, bound), metric),
+            _value(evidence["source"]),
+            _JUDGED,
+        )
+    if all(key in evidence for key in _COMPARED):
+        value, centre, spread = (_value(evidence[key]) for key in _COMPARED)
+        whose = _OF_LEVEL.get(finding.code, "its baseline")
+        return with_unit(value, metric), f"{with_unit(centre, metric)}, spread {spread}", whose, _COMPARED
+    return "", "", "", ()
 
 
 def _value(value: object) -> str:

@@ -8,15 +8,20 @@ from typing import Literal
 from aiohttp import web
 
 from muster.errors import unknown
+from muster.references import shipped
+from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.store.runs_view import RunFilter
+from muster_coordinator.views.pages.chart_range import ChartRange
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
 from muster_coordinator.views.pages.fleet_page import fleet_page
 from muster_coordinator.views.pages.help_page import CONDITIONS, SERVICES
+from muster_coordinator.views.pages.measurements import Measurements, measurements
 from muster_coordinator.views.pages.node_page import node_page
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.event_pages import EventPages
 from muster_coordinator.web.pages.fleet_reader import FleetReader
+from muster_coordinator.web.pages.measurement_reader import MeasurementReader
 from muster_coordinator.web.pages.node_actions import DONE, NodeActions
 from muster_coordinator.web.pages.node_table_page import NodeTablePage
 from muster_coordinator.web.pages.quarantine_pages import QuarantinePages
@@ -46,8 +51,9 @@ class FleetPageQuery(Request):
 
 
 class NodePageQuery(Request):
-    """What a form on the page has done."""
+    """The time that the charts show, and what a form on the page has done."""
 
+    range: ChartRange = ChartRange.DAY
     done: Literal["held", "released", "returned", "run"] | None = None
 
 
@@ -59,6 +65,7 @@ class Pages:
         self._operations = Operations(reader.pipeline)
         self._fleet = SharedPage(partial(self._make_fleet, with_map=True))
         self._fleet_text = SharedPage(partial(self._make_fleet, with_map=False), rest=REST)
+        self._measurements = MeasurementReader(reader.store)
 
     def routes(self) -> list[web.RouteDef]:
         """All pages, and the files that they load."""
@@ -81,24 +88,26 @@ class Pages:
         return page_response(await (self._fleet if is_whole else self._fleet_text).get())
 
     async def node(self, request: web.Request) -> web.Response:
-        """One node: why it is as it is, its story and its last runs."""
-        done = query(request, NodePageQuery).done
+        """One node: why it is as it is, what it measured, its story and its last runs."""
+        wanted = query(request, NodePageQuery)
         name, fleet, store = request.match_info["node"], self._reader.pipeline.fleet, self._reader.store
         if not fleet.remembers(name):
             raise Problem(HTTPStatus.NOT_FOUND, unknown("node", name, fleet.names))
         story = await store.story(name, MOST_STEPS, None)
         runs = await store.runs(RunFilter(node=name), MOST_RUNS, None)
         at = self._reader.pipeline.clock()
+        view = fleet.node(name, at)
         page = node_page(
             name,
             at=at,
             is_current=self._reader.is_current,
-            view=fleet.node(name, at),
+            view=view,
+            measured=None if view is None else await self._measured(view, wanted.range, at),
             case=fleet.case(name),
             runs=runs.items,
             story=story.items,
         )
-        values = {"done": DONE.get(done or "", ""), "operator": Operator.of(request)}
+        values = {"done": DONE.get(wanted.done or "", ""), "operator": Operator.of(request)}
         html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page, **values)
         return page_response(html)
 
@@ -107,6 +116,12 @@ class Pages:
         query(request, NoQuery)
         values = {"fleet": self._reader.pipeline.fleet.name, "conditions": CONDITIONS, "services": SERVICES}
         return page_response(render("help", root=root_of(request), **values))
+
+    async def _measured(self, view: NodeView, range: ChartRange, at: float) -> Measurements:
+        fleet = self._reader.pipeline.fleet
+        measured = await self._measurements.read(view.name, [*view.checks], range, at)
+        references = [*shipped(), *(record.reference for record in fleet.references())]
+        return measurements(view, measured, references, fleet.baselines(view.name))
 
     async def _make_fleet(self, *, with_map: bool) -> str:
         # In a thread: a page of 10,000 nodes takes half a second, nearly all of it the map.

@@ -18,7 +18,7 @@ _ASK_AGAIN = "no-cache"
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A file as it is served."""
+    """A file as it is served; its name is its path below `static/`."""
 
     name: str
     content_type: str
@@ -31,10 +31,12 @@ class StaticFile:
 
 @cache
 def static_files() -> tuple[StaticFile, ...]:
-    """All files, by name."""
-    found = resources.files("muster_coordinator.web.pages").joinpath("static").iterdir()
-    files = sorted(found, key=lambda file: file.name)
-    return tuple(StaticFile(file.name, _TYPES[f".{file.name.rpartition('.')[2]}"], file.read_bytes()) for file in files)
+    """All files of a type that pages load, by name; those of others are in `vendor/`, beside their licences."""
+    static = resources.files("muster_coordinator.web.pages").joinpath("static")
+    found = {file.name: file for file in static.iterdir()}
+    found |= {f"vendor/{file.name}": file for file in found.pop("vendor").iterdir()}
+    typed = ((name, _TYPES.get(f".{name.rpartition('.')[2]}")) for name in sorted(found))
+    return tuple(StaticFile(name, type_, found[name].read_bytes()) for name, type_ in typed if type_ is not None)
 
 
 @cache

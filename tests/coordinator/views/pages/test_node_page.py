@@ -96,3 +96,17 @@ def test_metrics_are_in_one_line():
     metrics = {"busbw_gbps": 180.25, **{f"m{n}": float(n) for n in range(9)}}
     assert metrics_text(run(1, metrics=metrics)).startswith("busbw_gbps 180.25 GB/s, m0 0, ")
     assert metrics_text(run(1, metrics=metrics)).endswith("4 more")
+
+
+@cases(
+    "code, source",
+    [("baseline.outlier", "the baseline of the fleet"), ("baseline.drift", "the first measurements of this device")],
+)
+def test_a_comparison_shows_what_is_normal(code, source):
+    """With units, as a reference does."""
+    evidence = {"metric": "tflops", "value": 630.0, "centre": 700.0, "spread": 14.0, "devices": 64}
+    finding = found(code, summary="tflops 630 is 10.0% worse", evidence=evidence)
+    (reason,) = page(view("n1", findings=(finding,))).findings.items
+    assert (reason.value, reason.bound) == ("630 TFLOP/s", "700 TFLOP/s, spread 14")
+    assert reason.source.startswith(source)
+    assert dict(reason.evidence) == {"metric": "tflops", "devices": "64"}

@@ -183,8 +183,8 @@ def test_places_of_any_name_can_be_drawn(group, sweep, name):
     assert shown == label(f"leaf {name}".replace("\x00", "\ufffd").replace("\ud800", "\ufffd"))
 
 
-def test_colours_go_from_red_to_blue():
+def test_colours_go_from_dark_blue_to_yellow():
     """Values beyond the scale have the colours of its ends."""
-    assert (colour(0), colour(STEPS - 1)) == ("#d7191c", "#2c7bb6")
+    assert (colour(0), colour(STEPS - 1)) == ("#00204d", "#ffea46")
     assert [step_of(value, 10.0) for value in (-1.0, 0.0, 5.0, 10.0, 11.0)] == [0, 0, 16, 31, 31]
     assert step_of(0.0, 0.0) == 0

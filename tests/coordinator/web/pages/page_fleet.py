@@ -70,14 +70,14 @@ class PageFleet:
         self._clock[0] += 0.001
         await self.shell.pipeline.feed(event).wait()
 
-    async def join(self, *nodes, topology=place, devices=8, **inventory):
-        """These nodes join, and pass their check."""
+    async def join(self, *nodes, topology=place, devices=8, compared=None, uuid="GPU", **inventory):
+        """These nodes join, and pass their check, whose metrics in `compared` are compared over the fleet."""
         for number, node in enumerate(nodes):
             made = Inventory(
                 devices=tuple(
                     Device(
                         index=index,
-                        uuid=f"GPU-{node}-{index:04}",
+                        uuid=f"{uuid}-{node}-{index:04}",
                         model="NVIDIA H100 80GB HBM3",
                         pci_address=f"00000000:{index + 1:02X}:00.0",
                         memory_bytes=80 * GB,
@@ -87,13 +87,14 @@ class PageFleet:
                 topology=topology(number) if topology else Topology(),
                 **inventory,
             )
-            checks = (check("gemm"), check("collective", Scope.GROUP))
+            gemm = check("gemm").model_copy(update={"compared": compared or {}})
+            checks = (gemm, check("collective", Scope.GROUP))
             head = {"id": f"m-{node}", "sent_at": self.now, "node": node}
             await self.feed(PresenceSeen(Presence(**head, online=True)))
             await self.feed(InventorySeen(InventoryReport(**head, inventory=made, checks=checks)))
             await self.report(node)
 
-    async def report(self, node, *findings, verdict=None):
+    async def report(self, node, *findings, verdict=None, metrics=None):
         """A node reports a run of its check."""
         seq = self._seqs[node] = self._seqs.get(node, 0) + 1
         run = Run(
@@ -102,7 +103,7 @@ class PageFleet:
             check="gemm",
             verdict=verdict or (Verdict.FAIL if findings else Verdict.PASS),
             findings=findings,
-            metrics={"tflops": [600.0, 590.5]},
+            metrics=metrics or {"tflops": [600.0, 590.5]},
             started_at=self.now,
             duration_s=0.1,
             seq=seq,

@@ -92,6 +92,16 @@ async def test_only_what_is_visible_is_in_the_document(open_table):
     assert visited.wrong == []
 
 
+async def test_all_rows_are_on_paper(open_table):
+    """Afterwards only the visible ones are in the document again."""
+    page = (await open_table("?sort=name")).page
+    grid = page.get_by_role("grid")
+    await page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert await grid.locator("tbody tr:not(.spacer)").count() == int(await grid.get_attribute("aria-rowcount")) - 1
+    await page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert await grid.locator("tbody tr:not(.spacer)").count() < 100
+
+
 async def test_the_head_stays_in_view(open_table):
     """However far the table is scrolled."""
     page = (await open_table()).page

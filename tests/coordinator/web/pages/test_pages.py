@@ -2,7 +2,10 @@
 
 import asyncio
 import gzip
+import hashlib
 import re
+from importlib import resources
+from pathlib import Path
 
 import pytest
 from tests.cases import cases
@@ -21,6 +24,9 @@ from muster_coordinator.web.pages.response import POLICY
 from muster_coordinator.web.pages.shared_page import SharedPage
 from muster_coordinator.web.pages.static_files import static_files
 from muster_coordinator.web.sessions import Right
+
+STATIC = Path(str(resources.files("muster_coordinator.web.pages"))) / "static"
+VENDOR = STATIC / "vendor"
 
 
 async def test_every_page_has_the_strict_policy_and_only_relative_links(pages):
@@ -274,12 +280,24 @@ class TestStaticFiles:
         assert response.status == 404
 
     def test_each_has_a_content_type(self):
-        """A file of a new kind needs one."""
-        assert {(file.name.rpartition(".")[2], file.content_type) for file in static_files()} == {
-            ("svg", "image/svg+xml"),
-            ("css", "text/css"),
-            ("js", "text/javascript"),
+        """A file of a new kind needs one, or it is not served."""
+        served = {file.name: file.content_type for file in static_files()}
+        assert {file.name for file in STATIC.iterdir() if file.is_file()} <= served.keys()
+        assert {name.rpartition(".")[2]: kind for name, kind in served.items()} == {
+            "css": "text/css",
+            "js": "text/javascript",
+            "svg": "image/svg+xml",
         }
+
+    def test_files_of_others_are_what_was_published(self):
+        """Each has the digest that stands beside it, and comes with its licence."""
+        digests = dict(
+            re.findall(r"^\| `([\w.]+)` \| `([0-9a-f]{64})` \|$", (VENDOR / "README.md").read_text(), re.MULTILINE)
+        )
+        found = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in VENDOR.iterdir()}
+        del found["README.md"]
+        assert found == digests
+        assert "Permission is hereby granted, free of charge" in (VENDOR / "uPlot.LICENSE").read_text()
 
 
 async def test_pages_are_compressed(pages):

@@ -1,7 +1,10 @@
-"""Colours for amounts: red for low values, blue for high ones; colour-blind people can distinguish them."""
+"""Colours for amounts: dark blue for low values, yellow for high ones.
 
-_ANCHORS = ((215, 25, 28), (253, 174, 97), (255, 255, 191), (171, 217, 233), (44, 123, 182))
-"""The scheme RdYlBu in five classes (https://colorbrewer2.org, C. Brewer), safe for the colour-blind."""
+Colour-blind people can distinguish them, and a black-and-white print, too: a higher value is always lighter.
+"""
+
+_ANCHORS = ((0, 32, 77), (66, 77, 108), (124, 123, 120), (187, 175, 113), (255, 234, 70))
+"""The colour map cividis at five places (J. Nuñez, C. Anderton, R. Renslow, 2018, doi:10.1371/journal.pone.0199239)."""
 
 STEPS = 32
 """Number of different colours, so that pictures group the cells of one colour."""

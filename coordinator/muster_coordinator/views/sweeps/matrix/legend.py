@@ -19,7 +19,7 @@ from muster_coordinator.views.sweeps.matrix.svg import element
 _STEP_PX = 12.0
 _QUARTERS = 4
 
-_LINES = "black lines separate leaves, grey ones racks, where these are known"
+_LINES = "strong lines separate leaves, pale ones racks, where these are known"
 
 WIDTH_PX = CHARACTER_PX * len(_LINES)
 """Maximum length of a line."""

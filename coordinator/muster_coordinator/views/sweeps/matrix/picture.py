@@ -27,6 +27,7 @@ from muster_coordinator.views.sweeps.matrix.style import (
     NO_NUMBER,
     NO_PAIR,
     PALE,
+    PAPER,
     UNMEASURED,
 )
 from muster_coordinator.views.sweeps.matrix.svg import element, picture, written
@@ -135,6 +136,8 @@ class _Matrix:
             self._draw_pairs(element(cells, "g", fill=fill), those)
         lines = element(cells, "g", fill="none", stroke_width=max(1 / self.axes.cell_px, 0.1), pointer_events="none")
         crosses = "".join(self._cells(pair, CROSS) for pair in self.pairs if pair.failed)
+        wide = 3 * max(1 / self.axes.cell_px, 0.1)
+        element(lines, "path", d=crosses, stroke=PAPER, stroke_width=wide)  # so that a cross shows on any colour
         element(lines, "path", d=crosses, stroke=INK)
         for border in self.axes.borders():
             line = f"M0 {border.place}H{side}M{border.place} 0V{side}"

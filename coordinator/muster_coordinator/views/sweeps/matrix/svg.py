@@ -3,8 +3,12 @@
 import re
 import xml.etree.ElementTree as ET
 
+from muster_coordinator.views.sweeps.matrix.style import IN_THE_DARK, PAPER
+
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 forbids (https://www.w3.org/TR/xml/#charsets), even escaped."""
+
+_PAINTS = ("fill", "stroke")
 
 
 def picture(width: float, height: float, title: str, description: str) -> ET.Element:
@@ -14,7 +18,9 @@ def picture(width: float, height: float, title: str, description: str) -> ET.Ele
     root.set("aria-labelledby", "title desc")
     element(root, "title", title, id="title")
     element(root, "desc", description, id="desc")
-    element(root, "rect", width=width, height=height, fill="#ffffff")
+    rules = (f'[{paint}="{light}"]{{{paint}:{dark}}}' for light, dark in IN_THE_DARK.items() for paint in _PAINTS)
+    element(root, "style", f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}")
+    element(root, "rect", width=width, height=height, fill=PAPER)
     return root
 
 

@@ -14,6 +14,7 @@ export class WindowedTable {
   #height = 32;
   #active = { name: null, index: 0, column: 0 }; // the cell that has the focus, or gets it next
   #frame = 0;
+  #isOnPaper = false; // which has no window: all rows are visible
 
   constructor(scroller, { columns, fill, open }) {
     this.#scroller = scroller;
@@ -30,6 +31,8 @@ export class WindowedTable {
     this.#table.tBodies[0].replaceWith(this.#body);
     scroller.addEventListener("scroll", () => this.#draw());
     new ResizeObserver(() => this.#draw()).observe(scroller);
+    window.addEventListener("beforeprint", () => this.#print(true));
+    window.addEventListener("afterprint", () => this.#print(false));
     this.#body.addEventListener("keydown", event => this.#press(event));
     this.#body.addEventListener("focusin", event => this.#focused(event.target));
   }
@@ -73,9 +76,15 @@ export class WindowedTable {
 
   /** The first visible row, and the first below. */
   #visible() {
+    if (this.#isOnPaper) return [0, this.#items.length];
     const { scrollTop, clientHeight } = this.#scroller;
     const last = Math.ceil((scrollTop + clientHeight - this.#headHeight) / this.#height);
     return [Math.min(Math.floor(scrollTop / this.#height), this.#items.length), Math.min(last, this.#items.length)];
+  }
+
+  #print(isOnPaper) {
+    this.#isOnPaper = isOnPaper;
+    this.#render(false);
   }
 
   #draw() {
@@ -143,7 +152,7 @@ export class WindowedTable {
   /** Reads the height of a row from the style sheet, where the size of the font changes it. */
   #measure() {
     const [row] = this.#rows.values();
-    const height = row?.getBoundingClientRect().height;
+    const height = this.#isOnPaper ? 0 : row?.getBoundingClientRect().height;
     if (height && Math.abs(height - this.#height) > 0.01) {
       this.#height = height;
       this.#draw();
