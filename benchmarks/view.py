@@ -36,7 +36,6 @@ from playwright.async_api import Browser, Page, Request, async_playwright
 CHROMIUM = "/usr/bin/chromium"
 FAULT = "nvml.ecc_uncorrected"
 JOINED_WITHIN_S, FOLLOWED_WITHIN_S = 300.0, 60.0
-IDLE_S = 10.0
 
 WATCH = """
 window.tasks = [];
@@ -87,7 +86,7 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         await asyncio.sleep(options.settle_s)
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         figures = await first_paints(browser, fleet.url, options.paints)
-        figures += await table(browser, fleet.url)
+        figures += await table(browser, fleet.url, options.rounds)
         figures += await followed(browser, fleet, crowd, options)
         await browser.close()
     return figures
@@ -117,12 +116,12 @@ async def first_paints(browser: Browser, url: str, times: int) -> list[Figure]:
     ]
 
 
-async def table(browser: Browser, url: str) -> list[Figure]:
+async def table(browser: Browser, url: str, rounds: int) -> list[Figure]:
     """How long the table of nodes takes to filter and to sort."""
     page = await browser.new_page()
     await page.goto(f"{url}/nodes")
     await page.get_by_role("grid").wait_for(state="attached")
-    figures = await table_figures(page)
+    figures = await table_figures(page, rounds)
     await page.close()
     return figures
 
@@ -135,7 +134,7 @@ async def followed(browser: Browser, fleet: Fleet, crowd: Crowd, options: argpar
     alone_s, alone = await changes(page, crowd, coordinator, range(singles))
     before = coordinator.memory_info().rss
     async with viewers(fleet.url, options.viewers):
-        await asyncio.sleep(IDLE_S)
+        await asyncio.sleep(options.idle_s)
         with_all_s, shared = await changes(page, crowd, coordinator, range(singles, 2 * singles))
         grown = coordinator.memory_info().rss - before
         broken, broken_s = await many(page, crowd, range(2 * singles, options.live))
@@ -213,6 +212,8 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=30, help="nodes that break one after the other, twice")
     parser.add_argument("--viewers", type=int, default=50, help="viewers of the stream of changes")
     parser.add_argument("--paints", type=int, default=7, help="how often / is loaded")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the table is filtered and sorted")
+    parser.add_argument("--idle-s", type=float, default=10.0, help="seconds in which the other viewers connect")
     parser.add_argument("--settle-s", type=float, default=30.0, help="seconds before anything is measured")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:

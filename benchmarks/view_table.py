@@ -13,7 +13,6 @@ from benchmarks.figures import Figure
 from playwright.async_api import Page
 
 SELECTIONS = ("gpu-0*1*", "health=FAILED,UNKNOWN rack=r01,r02", "service!=CORDONED block=b1", "name!=*[0-5]")
-ROUNDS = 5
 
 _TIMES = """async ([selections, rounds]) => {
   const field = document.getElementById("select"), filters = [], sorts = [];
@@ -44,9 +43,9 @@ _TIMES = """async ([selections, rounds]) => {
 }"""
 
 
-async def table_figures(page: Page) -> list[Figure]:
+async def table_figures(page: Page, rounds: int) -> list[Figure]:
     """How long filters and sorts take. The page shows the table of nodes, and is live."""
-    times: dict[str, list[float]] = await page.evaluate(_TIMES, [SELECTIONS, ROUNDS])
+    times: dict[str, list[float]] = await page.evaluate(_TIMES, [SELECTIONS, rounds])
     return [
         Figure(
             what=f"{what} the table of nodes, p95 of {len(samples)}",

@@ -47,7 +47,8 @@ SMALLEST = {
     "loop_holds": ["--nodes", "3", "--calls", "2"],
     "node_list": ["--nodes", "3", "--rounds", "1"],
     "view": [
-        *("--nodes", "4", "--live", "3", "--changes", "1", "--viewers", "2", "--paints", "1", "--settle-s", "0"),
+        *("--nodes", "6", "--live", "5", "--changes", "2", "--viewers", "2", "--paints", "1"),
+        *("--settle-s", "0", "--idle-s", "0", "--rounds", "1"),
     ],
     "storage": ["--days", "1", "--hours", "2"],
     "wire": ["--fleets", "1", "--hours", "1"],

@@ -156,7 +156,8 @@ def place(tmp_path_factory) -> Iterator[Place]:
         wait_for(lambda: sum(bool(it["devices"]) for it in client.get("nodes")["items"]) == len(NODES), "the agents")
         sweep = client.post("sweeps", body={"check": "simulated", "strategy": "single"})["id"]
         wait_for(lambda: client.get("sweeps", sweep)["ended_at"], "the sweep")
-        (run, *_) = wait_for(lambda: client.get("runs", node=NODES[0])["items"], "a run")
+        (run, *_) = wait_for(lambda: client.get("runs", node=NODES[0], check="simulated")["items"], "a run")
+        wait_for(lambda: "simulated" in client.get("nodes", NODES[0])["checks"], "its verdict")
         yield Place(directory, listening["api"], sweep, run["id"])
 
 

@@ -35,6 +35,10 @@ class Display:
         return [health for call in self.calls for name, health in call if name == node]
 
 
+TURNS = 20
+"""Turns of the event loop, more than an answer of a plugin takes to the publisher."""
+
+
 class SwitchedOff(Display):
     """A plugin whose settings say that it shows nothing."""
 
@@ -138,6 +142,8 @@ async def test_a_plugin_that_shows_nothing_is_called_once(publish):
     plugin, fleet = SwitchedOff(), Fleet(*(f"n{number:03}" for number in range(2 * AT_ONCE)))
     publisher = publish(fleet, every_s=0.0, plugin=plugin)
     await until(lambda: plugin.calls, "the first heartbeat")
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
     fleet.health["n001"] = Health.FAILED
     publisher.note(fleet.view("n001"))
     await asyncio.sleep(0.05)

@@ -8,6 +8,8 @@ import { openStream } from "./stream.js";
 
 const SAID_AFTER_S = 5; // a connection that comes back within seconds is no news
 const SWEEPS_MS = 3_000;
+const PAUSE_MS = 2_000;
+const MAP_PAUSE_MS = 10_000; // the map of a large fleet takes the coordinator half a second
 
 const main = document.getElementById("main");
 const banner = document.getElementById("stale");
@@ -16,8 +18,8 @@ const [subject, name] = (main.dataset.of ?? "").split(/:(.*)/);
 const leavesOf = page => page.querySelector("[data-leaves]")?.dataset.leaves;
 
 let state = null, map = null, mapIsWhole = true, leaves = leavesOf(document);
-const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : location.href), pageReplaced);
-const wholePage = new Refresher(() => location.href, () => { map = null; showMap(); });
+const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : location.href), pageReplaced, PAUSE_MS);
+const wholePage = new Refresher(() => location.href, mapReplaced, MAP_PAUSE_MS);
 
 function begin(snapshot) {
   const isFirst = state === null;
@@ -44,6 +46,13 @@ function showMap() {
   showCounts(section, state);
   if (!isWhole && mapIsWhole) wholePage.request();
   mapIsWhole = isWhole;
+}
+
+/** The nodes may have changed again while the coordinator made the map. */
+function mapReplaced() {
+  map = null;
+  mapIsWhole = true;
+  showMap();
 }
 
 /** A leaf that is bad as a whole has a stripe on the map, which only the coordinator draws. */

@@ -3,21 +3,22 @@
 import { replaceSections } from "./sections.js";
 
 const SOON_MS = 300; // what happens at once is shown at once
-const PAUSE_MS = 2_000;
 const ANSWERED_MS = 20_000;
 
 export class Refresher {
   #url;
   #replaced;
+  #pause;
   #timer = 0;
   #isAsking = false;
   #isWanted = false;
   #notBefore = 0;
 
-  /** Asks `url()`; calls `replaced` with the document that has come. */
-  constructor(url, replaced = () => {}) {
+  /** Asks `url()`, with pauses of `pause` ms; calls `replaced` with the document that has come. */
+  constructor(url, replaced, pause) {
     this.#url = url;
     this.#replaced = replaced;
+    this.#pause = pause;
   }
 
   /** Asks soon. */
@@ -40,7 +41,7 @@ export class Refresher {
       if (!["TypeError", "TimeoutError", "AbortError"].includes(error.name)) throw error;
     } finally {
       this.#isAsking = false;
-      this.#notBefore = Date.now() + PAUSE_MS;
+      this.#notBefore = Date.now() + this.#pause;
     }
     if (this.#isWanted) this.request();
   }
