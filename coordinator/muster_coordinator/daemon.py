@@ -59,6 +59,7 @@ from muster_coordinator.web.handlers import Api
 from muster_coordinator.web.node_lists import NodeListApi
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.page_routes import Pages
+from muster_coordinator.web.pages.seen_version import with_seen_version
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
@@ -238,7 +239,7 @@ class Shell:
             *(route.bound(lists) for route in NODE_LIST_ROUTES),
             *(route.bound(viewer) for route in VIEWER_ROUTES),
             *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
-            *Pages(reader).routes(),
+            *(with_seen_version(page, self.changes) for page in Pages(reader).routes()),
         ]
 
     @asynccontextmanager

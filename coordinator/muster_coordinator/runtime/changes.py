@@ -96,6 +96,11 @@ class ChangeStream:
         self._timer: asyncio.TimerHandle | None = None
 
     @property
+    def id(self) -> str:
+        """The id of the present version, with which a viewer that has it listens to changes."""
+        return event_id(self._epoch, self._nodes.version)
+
+    @property
     def viewers(self) -> int:
         """The number of viewers."""
         return len(self._viewers)
@@ -205,7 +210,7 @@ class ChangeStream:
         return self._event("change", change.model_dump_json())
 
     def _event(self, kind: str, body: str) -> bytes:
-        return f"id: {event_id(self._epoch, self._nodes.version)}\nevent: {kind}\ndata: {body}\n\n".encode()
+        return f"id: {self.id}\nevent: {kind}\ndata: {body}\n\n".encode()
 
     async def _seed(self) -> None:
         """Reads every node once. Changes arrive by `note` meanwhile, and count."""

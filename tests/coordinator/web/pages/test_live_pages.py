@@ -101,6 +101,21 @@ async def test_a_change_is_on_the_map(fleet, visit):
     assert visited.wrong == []
 
 
+async def test_what_changes_before_a_page_listens_is_on_it(fleet, visit, monkeypatch):
+    """Its text shows it, although nothing changes afterwards."""
+    may_answer, snapshot = asyncio.Event(), fleet.shell.changes.snapshot
+
+    async def later():
+        await may_answer.wait()
+        return await snapshot()
+
+    monkeypatch.setattr(fleet.shell.changes, "snapshot", later)
+    page = (await visit(fleet.url)).page
+    await fleet.report("n14", LOST_GPU)
+    may_answer.set()
+    await expect(page.locator("section[aria-labelledby=causes]")).to_contain_text("XID 79")
+
+
 async def test_tabs_share_one_stream(fleet, visit):
     """All eight follow, and one that is closed ends nothing."""
     tabs = [await visit(fleet.url) for _ in range(8)]

@@ -22,10 +22,10 @@ const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : locatio
 const wholePage = new Refresher(() => location.href, mapReplaced, MAP_PAUSE_MS);
 
 function begin(snapshot) {
-  const isFirst = state === null;
+  const isShown = state === null && main.dataset.seen === `${snapshot.epoch}-${snapshot.version}`;
   state = new FleetState(snapshot);
   showMap();
-  if (!isFirst) page.request();
+  if (!isShown) page.request();
 }
 
 function apply(change) {
