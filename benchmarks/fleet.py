@@ -16,12 +16,12 @@ from typing import Any
 
 from benchmarks.free_ports import free_address
 
+from muster.client import Client
 from muster.errors import Unavailable
 from muster_coordinator.local import processes
 from muster_coordinator.local.processes import LocalProcess
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
-from muster_coordinator.web.client import Client
 
 READY_WITHIN_S = 60.0
 POLL_S = 0.05

@@ -30,10 +30,10 @@ from benchmarks.fleet import POLL_S, Fleet, mosquitto
 from benchmarks.scale_parts import until
 from benchmarks.scale_template import Template, recorded
 
+from muster.client import PAGE, Client
 from muster.errors import Unavailable
 from muster.wire import codec
 from muster.wire.topics import NodeTopic, Topics
-from muster_coordinator.web.client import PAGE, Client
 
 JOINED_WITHIN_S = 300.0
 AT_ONCE = 250

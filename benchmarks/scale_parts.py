@@ -16,10 +16,10 @@ from benchmarks.fleet import BYTE_CODE, MOSQUITTO, ROOT, interpreter
 from benchmarks.free_ports import free_address
 from benchmarks.scale_agents import node_name
 
+from muster.client import Client
 from muster.errors import Unavailable
 from muster_coordinator.local import processes
 from muster_coordinator.local.processes import LocalProcess
-from muster_coordinator.web.client import Client
 
 POLL_S = 0.1
 MIB = 2**20

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, ViewportSize, async_playwright
 
-from muster_coordinator.web.client import Client
+from muster.client import Client
 
 DOCS = Path(__file__).parent
 OTHERS = DOCS.parent / "build" / "screenshots"

@@ -50,10 +50,13 @@ from muster_coordinator.runtime.settings.timetable import timetable_of
 from muster_coordinator.runtime.settings.topology_file import read_topology
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.store.acceptance_reports import AcceptanceReports
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.sweeps.recovery import AfterRestart
 from muster_coordinator.sweeps.timetable import REMEMBERED_S
+from muster_coordinator.web.acceptance import AcceptanceApi
+from muster_coordinator.web.acceptance_routes import ACCEPTANCE_ROUTES
 from muster_coordinator.web.guard import access_of
 from muster_coordinator.web.handlers import Api
 from muster_coordinator.web.node_lists import NodeListApi
@@ -226,6 +229,8 @@ class Shell:
             document=openapi_text,
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
+        reports = AcceptanceReports(store.database)
+        acceptance = AcceptanceApi(pipeline=self.pipeline, reports=reports)
         lists, viewer = NodeListApi(pipeline=self.pipeline, store=store), ViewerApi(changes=self.changes)
         reader = FleetReader(
             pipeline=self.pipeline,
@@ -239,6 +244,7 @@ class Shell:
             *(route.bound(lists) for route in NODE_LIST_ROUTES),
             *(route.bound(viewer) for route in VIEWER_ROUTES),
             *(route.bound(quarantine) for route in QUARANTINE_ROUTES),
+            *(route.bound(acceptance) for route in ACCEPTANCE_ROUTES),
             *(with_seen_version(page, self.changes) for page in Pages(reader).routes()),
         ]
 

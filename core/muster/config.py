@@ -82,6 +82,9 @@ class HttpSettings(Section):
     listen: str = Field(HTTP_LISTEN, description="host:port of the API; other than loopback needs a token")
     token_file: HomePath | None = Field(None, description="File with the token that may read and change everything")
     read_token_file: HomePath | None = Field(None, description="File with a second token, which may only read")
+    report_token_file: HomePath | None = Field(
+        None, description="File with a third token, which may read and send acceptance reports; for nodes and jobs"
+    )
     trusted_proxies: tuple[str, ...] = Field(
         (), description="Networks of proxies that say in X-Muster-User and X-Muster-Role who has logged in"
     )
@@ -107,7 +110,7 @@ class HttpSettings(Section):
 
     @model_validator(mode="after")
     def _has_a_token_for_roles(self) -> Self:
-        for name in ("read_token_file", "trusted_proxies"):
+        for name in ("read_token_file", "report_token_file", "trusted_proxies"):
             if self.token_file is None and getattr(self, name):
                 raise ValueError(f"{name} has no effect while every local user may read: set http.token_file, too")
         return self

@@ -29,7 +29,8 @@ def api() -> str:
         "`planned` until the nodes of its first group are free. Where `http.token_file` is set, send "
         "`Authorization: Bearer TOKEN`. Without that setting the API listens on loopback, and GET and HEAD need no "
         "token. All other methods need the token in `api_token` in `data_dir`, unless `http.trust_loopback` is set. "
-        "The token of `http.read_token_file` may only read. Browsers log in at `/api/v1/session` "
+        "The token of `http.read_token_file` may only read, that of `http.report_token_file` also send acceptance "
+        "reports. Browsers log in at `/api/v1/session` "
         "([roles](../how-to/roles.md)).",
         "`/api/v1/openapi.json` serves this page as an OpenAPI 3.1 document. Generators of clients read it.",
         table(_routes(), ("Method", "Path", "Takes", "Answers with", "Meaning")),

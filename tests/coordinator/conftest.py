@@ -20,6 +20,7 @@ from tests.muster_process import MusterProcess
 
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.config import Settings
+from muster.local_token import find_token
 from muster.model import Device, Finding, Inventory, RankResult, Run, Severity, Verdict
 from muster.mqtt import connection_options
 from muster.wire.codec import COMMAND, decode, encode
@@ -37,7 +38,6 @@ from muster.wire.messages import (
 )
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.store.migrations.upgrade import upgrade
-from muster_coordinator.web.local_token import find_token
 
 TOPICS = Topics("default")
 COMPARED = {"tflops": Worse.LOWER}

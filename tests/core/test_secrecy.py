@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.cases import cases
 
+from muster.client import Client
 from muster.config import Config, load
 from muster.errors import MusterError, SettingsError
 from muster.secrecy import without_secrets
 from muster_coordinator.store.database import open_database
-from muster_coordinator.web.client import Client
 from muster_plugins.notifiers.webhook.settings import WebhookSettings
 
 SECRET = "hunter2"

@@ -18,11 +18,11 @@ from tests.waiting import wait_for
 
 from muster import plugins
 from muster.check import judged_metrics
+from muster.client import Client
 from muster.config import Config, Settings
+from muster.local_token import find_token
 from muster.reference_file import read_references
 from muster_coordinator.local.processes import environment
-from muster_coordinator.web.client import Client
-from muster_coordinator.web.local_token import find_token
 from muster_plugins.checks.script.output import read_output
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,8 +12,8 @@ from tests.faults.book import Book
 from tests.faults.parts import Agent, Part, counter
 from tests.waiting import wait_for
 
-from muster_coordinator.web.client import Client
-from muster_coordinator.web.local_token import find_token
+from muster.client import Client
+from muster.local_token import find_token
 
 NODES = ("n1", "n2", "n3", "n4")
 TIGHT = "n4"

@@ -6,8 +6,8 @@ import urllib.request
 
 import pytest
 
-from muster_coordinator.web.client import Client
-from muster_coordinator.web.local_token import find_token
+from muster.client import Client
+from muster.local_token import find_token
 
 
 def is_known(url):

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.free_ports import free_address, free_port
 from tests.waiting import wait_for
 
+from muster.client import Client
 from muster.errors import Unavailable
-from muster_coordinator.web.client import Client
 from muster_plugins.shared.nccl import transport as nccl_transport
 from muster_plugins.shared.nccl.environment import profiles
 

@@ -3,9 +3,9 @@
 import contextlib
 from pathlib import Path
 
+from muster.acceptance import AcceptanceReport
 from muster.errors import Refused, Unavailable
 from muster_agent.acceptance.junit import junit
-from muster_agent.acceptance.report import AcceptanceReport
 
 
 def make_ready(directory: Path, name: str) -> None:
@@ -25,8 +25,17 @@ def write(report: AcceptanceReport, directory: Path, name: str) -> list[str]:
     """Writes `name`.json, .xml and .html, each whole or not at all, and returns their paths."""
     from muster_agent.acceptance.page import page  # noqa: PLC0415 (`muster check list` works without jinja2)
 
-    forms = {"json": report.model_dump_json(indent=2) + "\n", "xml": junit(report), "html": page(report)}
+    forms = {"json": _data(report), "xml": junit(report), "html": page(report)}
     return [str(_replaced(directory / f"{name}.{ending}", text)) for ending, text in forms.items()]
+
+
+def write_data(report: AcceptanceReport, path: Path) -> None:
+    """Writes the report as JSON only. Raises Unavailable if that is not possible."""
+    _replaced(path, _data(report))
+
+
+def _data(report: AcceptanceReport) -> str:
+    return report.model_dump_json(indent=2) + "\n"
 
 
 def _replaced(path: Path, text: str) -> Path:

@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from muster.acceptance import AcceptanceReport, StepReport
 from muster.model import Finding, Run, Verdict, format_instant
-from muster_agent.acceptance.report import AcceptanceReport, StepReport
 
 _ELEMENTS = {Verdict.FAIL: "failure", Verdict.UNKNOWN: "error", Verdict.SKIPPED: "skipped"}
 

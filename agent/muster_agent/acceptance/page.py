@@ -4,10 +4,10 @@ from importlib import resources
 
 from jinja2 import Environment, StrictUndefined
 
+from muster.acceptance import AcceptanceReport
 from muster.instants import instant_text
+from muster.run_plots import HEIGHT, WIDTH, bars, curves
 from muster.units import metric_text
-from muster_agent.acceptance.plots import HEIGHT, WIDTH, bars, curves
-from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.terminal import finding_line, no_gpu
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
+from muster.acceptance import AcceptanceReport, StepReport, report, step_report
 from muster.errors import MusterError
 from muster.model import Inventory, Run, Verdict
 from muster_agent.acceptance.exchange import EndJob
@@ -13,7 +14,6 @@ from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.leader import JobLeader
 from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.member import JobMember
-from muster_agent.acceptance.report import AcceptanceReport, StepReport, report, step_report
 from muster_agent.acceptance.suites import SuitePlan, SuiteStep
 from muster_agent.acceptance.terminal import ProgressPrinter
 from muster_agent.runs.plugins_run import plugins_run
@@ -57,7 +57,7 @@ async def accept(
     printer: ProgressPrinter,
     join_within_s: float,
     *,
-    deliver: Callable[[AcceptanceReport], None],
+    deliver: Callable[[AcceptanceReport], Awaitable[None]],
 ) -> Verdict:
     """Runs the suite and returns the verdict, which all processes of a job share. The leader delivers the report.
 
@@ -67,12 +67,12 @@ async def accept(
     """
     if job is None:
         result = await _carry_out(plan, SingleNode(local_runner, plan.steps), printer)
-        deliver(result)
+        await deliver(result)
         return result.verdict
     if job.leads:
         async with _leading(job, plan, local_runner, join_within_s) as leader:
             result = await _carry_out(plan, leader, printer)
-            deliver(result)
+            await deliver(result)
             leader.end(result.verdict)
         return result.verdict
     end = await JobMember(job, plan.selected, local_runner).follow(job.address, plan.digest, join_within_s)

@@ -3,12 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-from muster.model import Action, Finding, Run, Severity
+from muster.acceptance import AcceptanceReport, StepReport
+from muster.model import Action, Finding, Run
 from muster.table import table
 from muster.terminal import in_one_line, say
-from muster.transition import Cause, describe_causes
 from muster.units import metric_text
-from muster_agent.acceptance.report import AcceptanceReport, StepReport
 from muster_agent.acceptance.suites import SuiteStep
 
 
@@ -55,25 +54,11 @@ def print_result(report: AcceptanceReport) -> None:
     say(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
     simulated = " (simulated devices)" if report.simulated else ""
     nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
-    if cause := why_failed(report):
-        say(f"\nCause: {cause}")
+    if report.cause:
+        say(f"\nCause: {report.cause}")
     say(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
     if note := no_gpu(report):
         say(note)
-
-
-def why_failed(report: AcceptanceReport) -> str:
-    """The errors in one line, the first one first: the reason for a scheduler's drain of the node."""
-    uuids = {(node.name, device.index): device.uuid for node in report.nodes for device in node.inventory.devices}
-    runs = [run for step in report.steps for run in step.runs]
-    errors = [(run, finding) for run in runs for finding in run.findings if finding.severity is Severity.ERROR]
-    if not errors:
-        return ""
-    causes = [
-        Cause.of(finding, run.check, "" if finding.device is None else uuids.get((run.node, finding.device), ""))
-        for run, finding in errors
-    ]
-    return in_one_line(describe_causes(causes, errors[0][1].action))
 
 
 def no_gpu(report: AcceptanceReport) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.client import Client
+from muster.commands.connection import TokenFileOption, UrlOption, connect, connect_by
 from muster.commands.options import CheckArgument, JsonOption, load_settings, options_of
 from muster.commands.verdict_exit import FailOn, FailOnOption
 from muster.errors import Refused, Unavailable
@@ -106,6 +108,9 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
     ] = None,
     report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
+    send: Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")] = False,
+    url: UrlOption = None,
+    token_file: TokenFileOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
     join_within_s: Annotated[
@@ -129,8 +134,22 @@ def run(
 
     params = parse_params(param or ())
     asked = AcceptanceRequest(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=params)
-    options = RunOptions(report_dir, report_name, verbose, alone, join_within_s, fail_on, as_json)
+    client = connect_by(settings, url, token_file) if send else None
+    options = RunOptions(report_dir, report_name, client, verbose, alone, join_within_s, fail_on, as_json)
     raise typer.Exit(run_checks(asked, options, settings, found, checks))
+
+
+@app.command("send")
+@options_of(connect)
+def send_(
+    client: Client,
+    reports: Annotated[list[Path], typer.Argument(metavar="FILE", help="Report in JSON, of `muster check run`.")],
+) -> None:
+    """Send reports of earlier runs to the coordinator. One that it has already stays as it is."""
+    from muster_agent.acceptance.sending import read_report, send  # noqa: PLC0415 (see above)
+
+    for report in [read_report(path) for path in reports]:
+        say(f"sent: {send(client, report)}")
 
 
 def _load(settings: "Settings") -> "tuple[Plugins, dict[str, AnyCheck]]":

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,12 @@ from pathlib import Path
 import typer
 
 from muster import references
+from muster.acceptance import AcceptanceReport
 from muster.check import AnyCheck, judged_metrics
+from muster.client import Client
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.config import Settings
-from muster.errors import Unavailable
+from muster.errors import MusterError, Unavailable
 from muster.model import Verdict
 from muster.plugins import Plugins
 from muster.reference_file import read_references
@@ -25,7 +27,7 @@ from muster_agent.acceptance import files
 from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
-from muster_agent.acceptance.report import AcceptanceReport
+from muster_agent.acceptance.sending import may_send, send
 from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
@@ -36,10 +38,11 @@ _TERMINATED = 128 + signal.SIGTERM
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of the command beside those that say what to run."""
+    """The options of the command beside those that say what to run. The report is sent to `coordinator`, if given."""
 
     report_dir: Path | None
     report_name: str
+    coordinator: Client | None
     verbose: bool
     alone: bool
     join_within_s: float
@@ -57,8 +60,10 @@ def run_checks(
     job = detect(os.environ) if is_suite and not options.alone else None
     if options.report_dir is not None and (job is None or job.leads):
         files.make_ready(options.report_dir, options.report_name)
+    if options.coordinator is not None and (job is None or job.leads) and (warning := may_send(options.coordinator)):
+        say(f"muster: {warning}", file=sys.stderr)
     printer = TerminalPrinter(verbose=options.verbose) if is_suite and not options.as_json else ProgressPrinter()
-    delivery = _Delivery(is_suite, options.as_json, options.report_dir, options.report_name)
+    delivery = _Delivery(is_suite, options)
     with launch(found, checks) as launcher:
         opening = local_runner(launcher, settings, rows, printer.progress)
         work = _accept(opening, plan, job, printer, options.join_within_s, deliver=delivery.deliver)
@@ -88,7 +93,7 @@ async def _accept(
     printer: ProgressPrinter,
     join_within_s: float,
     *,
-    deliver: Callable[[AcceptanceReport], None],
+    deliver: Callable[[AcceptanceReport], Awaitable[None]],
 ) -> Verdict:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -98,24 +103,49 @@ async def _accept(
 
 @dataclass
 class _Delivery:
-    """Prints the report, and writes its files into `directory` if there is one. `exit_code` is 0 if that succeeded."""
+    """Prints the report, writes its files if wanted, and sends it if wanted. `exit_code` is 0 if all succeeded."""
 
     sections: bool
-    as_json: bool
-    directory: Path | None
-    name: str
+    options: RunOptions
     exit_code: int = 0
 
-    def deliver(self, report: AcceptanceReport) -> None:
-        _print_report(report, sections=self.sections, as_json=self.as_json)
-        if self.directory is None:
-            return
+    async def deliver(self, report: AcceptanceReport) -> None:
+        _print_report(report, sections=self.sections, as_json=self.options.as_json)
+        if self.options.report_dir is not None:
+            self._write(report, self.options.report_dir)
+        if self.options.coordinator is not None:
+            # In a thread: the other processes of the job are still connected.
+            await asyncio.to_thread(self._send, report, self.options.coordinator)
+
+    def _write(self, report: AcceptanceReport, directory: Path) -> None:
         try:
-            for path in files.write(report, self.directory, self.name):
+            for path in files.write(report, directory, self.options.report_name):
                 say(f"written: {path}", file=sys.stderr)
         except Unavailable as error:  # the disk may have filled up since the start
-            say(f"muster: {error}", file=sys.stderr)
-            self.exit_code = error.exit_code
+            self._fail(error)
+
+    def _send(self, report: AcceptanceReport, coordinator: Client) -> None:
+        try:
+            say(f"sent: {send(coordinator, report)}", file=sys.stderr)
+        except MusterError as error:
+            self._fail(error)
+            self._keep(report)
+
+    def _keep(self, report: AcceptanceReport) -> None:
+        """Makes sure that the report is in a file, and says how to send it later."""
+        path = Path(f"muster-report-{report.started_at:.0f}.json")
+        if self.options.report_dir is not None:
+            path = self.options.report_dir / f"{self.options.report_name}.json"
+        try:
+            files.write_data(report, path)
+        except Unavailable as error:
+            self._fail(error)
+        else:
+            say(f"written: {path}; send it later: muster check send {path}", file=sys.stderr)
+
+    def _fail(self, error: MusterError) -> None:
+        say(f"muster: {error}", file=sys.stderr)
+        self.exit_code = error.exit_code
 
 
 def _print_report(report: AcceptanceReport, *, sections: bool, as_json: bool) -> None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from muster.client import Client
+from muster.commands.connection import connect
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
-from muster_coordinator.cli.connection import connect
-from muster_coordinator.web.client import Client
 
 app = typer.Typer(help="Baselines: what is normal in the fleet; needs the coordinator.", no_args_is_help=True)
 

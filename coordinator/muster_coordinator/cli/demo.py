@@ -95,7 +95,7 @@ async def _run(running: "Demo", serve: bool, json_file: Path | None) -> bool:
 async def _stay(running: "Demo") -> None:
     import asyncio  # noqa: PLC0415 (see above)
 
-    from muster_coordinator.web import local_token  # noqa: PLC0415 (see above)
+    from muster import local_token  # noqa: PLC0415 (see above)
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -7,12 +7,12 @@ from typing import Any
 import typer
 
 from muster.cli import INTERRUPTED
+from muster.client import Client
 from muster.errors import Unavailable
 from muster.nouns import count
 from muster.terminal import say
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.progress import SweepProgress
-from muster_coordinator.web.client import Client
 
 POLL_S = 0.3
 """Interval between two queries of a small sweep."""

@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
+from muster.client import PAGE, Client
+from muster.commands.connection import connect
+from muster.commands.decision_options import ByOption, ReasonOption, decision
 from muster.commands.options import JsonOption, options_of
 from muster.errors import Refused
 from muster.nouns import count
 from muster.terminal import line_width, say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
-from muster_coordinator.cli.connection import connect
-from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.cli.watching import watch
 from muster_coordinator.views.node_groups import group_list, listed_group
 from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, load_warning, node_list
-from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
 

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from muster.client import PAGE, Client
+from muster.commands.connection import connect
+from muster.commands.decision_options import ByOption, ReasonOption, decision
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
 from muster_coordinator.cli.arguments import NodeArgument
-from muster_coordinator.cli.connection import connect
-from muster_coordinator.cli.decision_options import ByOption, ReasonOption, decision
 from muster_coordinator.cli.quarantine_replay import replay
-from muster_coordinator.web.client import PAGE, Client
 
 app = typer.Typer(
     help="Nodes out of service: list, hold, release, budget, replay.",

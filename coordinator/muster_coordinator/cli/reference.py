@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from muster.client import Client
+from muster.commands.connection import TokenFileOption, connect, url_option
 from muster.commands.options import CheckArgument, ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import Refused, unknown
 from muster.terminal import say, say_items, say_json
 from muster_coordinator.cli.arguments import MetricArgument
-from muster_coordinator.cli.connection import TokenFileOption, connect, url_option
-from muster_coordinator.web.client import Client
 
 if TYPE_CHECKING:
     from muster.model import Run

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from muster.client import Client
+from muster.commands.connection import connect
 from muster.commands.options import JsonOption, options_of
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.errors import Refused
 from muster.terminal import say, say_json
 from muster_coordinator.cli.arguments import SweepArgument
-from muster_coordinator.cli.connection import connect
 from muster_coordinator.cli.sweep_reports import export, show
 from muster_coordinator.views.sweeps.sweep_list import listed_sweep, sweep_list
-from muster_coordinator.web.client import Client
 
 if TYPE_CHECKING:
     from muster_coordinator.model.sweep_records import SweepRecord

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
+from muster.client import Client
+from muster.commands.connection import connect
 from muster.commands.options import JsonOption, options_of
 from muster.errors import SettingsError
 from muster.terminal import copy_out, say, say_json
 from muster_coordinator.cli.arguments import SweepArgument
-from muster_coordinator.cli.connection import connect
 from muster_coordinator.views.sweeps.export_format import ExportFormat
-from muster_coordinator.web.client import Client
 
 
 @options_of(connect)

@@ -12,9 +12,9 @@ def up(config_file: ConfigOption = None) -> None:
     import asyncio  # noqa: PLC0415 (see above)
 
     from muster import logs  # noqa: PLC0415 (see above)
+    from muster.client import page_url  # noqa: PLC0415 (see above)
     from muster.terminal import say  # noqa: PLC0415 (see above)
     from muster_coordinator.local import up as local  # noqa: PLC0415 (see above)
-    from muster_coordinator.web.client import page_url  # noqa: PLC0415 (see above)
 
     settings = load_settings(config_file)
     logs.configure(settings.log, component="up")

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from muster.client import Client, local_url, page_url
 from muster.config import HttpSettings
 from muster.errors import Unavailable
+from muster.local_token import find_token
 from muster.secret_file import read_secret
 from muster.terminal import line_width, say
 from muster_coordinator.local import processes
@@ -38,8 +40,6 @@ from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.node_list import node_list
 from muster_coordinator.views.sweeps.progress import News
 from muster_coordinator.views.sweeps.result import sweep_report
-from muster_coordinator.web.client import Client, local_url, page_url
-from muster_coordinator.web.local_token import find_token
 
 DEADLINE_S = 240.0
 """Deadline. On two ordinary cores the demo takes 40 s; a slow or busy host may need several times as long."""

@@ -2,8 +2,9 @@
 
 The idea: the size is measured every hour. Near the limit, the oldest fifth of one kind goes, again and again, until
 there is room: first every run becomes summaries of five minutes, then these become hourly ones, then whole runs without
-findings become hourly summaries as well, then the oldest hourly summaries go. What is younger than STAYS_S stays. Runs
-with findings, stories and decisions are not touched: they end with their own retention.
+findings become hourly summaries as well, then the oldest hourly summaries go, then the oldest acceptance reports. What
+is younger than STAYS_S stays. Runs with findings, stories and decisions are not touched: they end with their own
+retention.
 
 The coordinator warns before it removes anything: it logs the days left at the growth of the last day, and has a metric.
 
@@ -24,7 +25,7 @@ from muster_coordinator.store.compactor import Compactor
 from muster_coordinator.store.database import Database
 from muster_coordinator.store.packing import TO_HOURS, TO_MINUTES
 from muster_coordinator.store.summaries import HOUR_S
-from muster_coordinator.store.tables import QUIET_RUNS, RUNS, SERIES
+from muster_coordinator.store.tables import ACCEPTANCE_REPORTS, QUIET_RUNS, RUNS, SERIES
 
 GB = 1e9
 DAY_S = 86_400.0
@@ -50,7 +51,7 @@ STEP = 0.8
 STAYS_S = 6 * HOUR_S
 """Nothing younger than this goes."""
 
-_ROW_BYTES = {RUNS: 500, QUIET_RUNS: 250, SERIES: 200}
+_ROW_BYTES = {RUNS: 500, QUIET_RUNS: 250, SERIES: 200, ACCEPTANCE_REPORTS: 1_000}
 """What a row takes in PostgreSQL besides its body, with its indexes."""
 
 log = structlog.get_logger()
@@ -89,6 +90,7 @@ class DiskBudget:
         *,
         thin_whole_runs: Callable[[float], Awaitable[object]],
         remove_summaries: Callable[[float], Awaitable[object]],
+        remove_acceptance_reports: Callable[[float], Awaitable[object]],
     ) -> None:
         self.use = DiskUse(max_gb * GB)
         self._database = database
@@ -96,6 +98,7 @@ class DiskBudget:
         self._clock = clock
         self._thin_whole_runs = thin_whole_runs
         self._remove_summaries = remove_summaries
+        self._remove_acceptance_reports = remove_acceptance_reports
         self._measured: deque[tuple[float, float]] = deque()
         self._told_at = float("-inf")
 
@@ -149,11 +152,13 @@ class DiskBudget:
         minutes = select(func.min(SERIES.c.since)).where(in_resolution == TO_HOURS.source_s)
         hours = select(func.min(SERIES.c.since)).where(in_resolution == TO_HOURS.target_s)
         whole = select(func.min(RUNS.c.started_at)).where(RUNS.c.verdict.in_(["PASS", "SKIPPED"]))
+        reports = select(func.min(ACCEPTANCE_REPORTS.c.received_at))
         return [
             _Detail(every_run, TO_MINUTES.span_s, lambda before: compact(TO_MINUTES, before)),
             _Detail(minutes, TO_HOURS.span_s, lambda before: compact(TO_HOURS, before)),
             _Detail(whole, HOUR_S, self._thin_whole_runs),
             _Detail(hours, TO_HOURS.span_s, self._remove_summaries),
+            _Detail(reports, HOUR_S, self._remove_acceptance_reports),
         ]
 
     async def _remove(self, kind: "_Detail") -> None:

@@ -5,8 +5,8 @@ evidence can be rebuilt from them. A batch is summarised and deleted in one tran
 twice and never lost.
 
 Nodes that have left the fleet are kept as long as runs without findings. All of these are kept as long as runs with
-findings: stories, transitions (the latest of each node longer), requests, ended sweeps, and nodes that were never
-removed but are on hold, were out of service or are silent.
+findings: stories, transitions (the latest of each node longer), requests, ended sweeps, acceptance reports, and nodes
+that were never removed but are on hold, were out of service or are silent.
 """
 
 import asyncio
@@ -30,6 +30,8 @@ from muster_coordinator.store.rows import Unreadable
 from muster_coordinator.store.stored_cases import old_transitions
 from muster_coordinator.store.summaries import HOUR_S, Summary, hour_of, summarised
 from muster_coordinator.store.tables import (
+    ACCEPTANCE_NODES,
+    ACCEPTANCE_REPORTS,
     ACTIONS,
     ANNOUNCEMENTS,
     EVIDENCE,
@@ -86,6 +88,7 @@ class Retention:
             clock,
             thin_whole_runs=lambda before: self._thin_before(FOUND_NOTHING, before),
             remove_summaries=self._remove_summaries,
+            remove_acceptance_reports=self._remove_acceptance_reports,
         )
         self._database = database
         self._keep = keep
@@ -151,7 +154,13 @@ class Retention:
         await self._remove(STORY, STORY.c.at < long)
         await self._remove(GROUPS, GROUPS.c.sweep.in_(select(SWEEPS.c.id).where(*ended)))
         await self._remove(SWEEPS, *ended)
+        await self._remove_acceptance_reports(long)
         self._deliver(RetentionEnded(before=long, left_before=short))
+
+    async def _remove_acceptance_reports(self, before: float) -> None:
+        """Deletes the acceptance reports that were received before that time."""
+        await self._remove(ACCEPTANCE_REPORTS, ACCEPTANCE_REPORTS.c.received_at < before)
+        await self._remove(ACCEPTANCE_NODES, ACCEPTANCE_NODES.c.report.not_in(select(ACCEPTANCE_REPORTS.c.id)))
 
     async def _remove_what_is_left_of_nodes(self) -> None:
         """Deletes the measurements of nodes that are past retention, and streams without a stored run."""

@@ -211,3 +211,24 @@ REQUESTS = Table(
     Index("requests_by_time", "at", "id"),
     Index("requests_by_node", "node", "at", "id"),
 )
+
+ACCEPTANCE_REPORTS = Table(
+    "acceptance_reports",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("received_at", Double, nullable=False),
+    Column("suite", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("acceptance_reports_by_time", "received_at", "id"),
+)
+
+ACCEPTANCE_NODES = Table(
+    "acceptance_nodes",
+    METADATA,
+    Column("node", Text, primary_key=True),
+    Column("report", Text, primary_key=True),
+    Index("acceptance_nodes_by_report", "report"),
+)
+"""The nodes of each report."""

@@ -1,9 +1,11 @@
 """Decides who may use the API, for every route in one place.
 
-A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route but the login, and that which
-plans a sweep and changes nothing. Who has sent it is found out in this order:
+A request needs the right to CHANGE if its method is neither GET nor HEAD, on any route but the login, that which plans
+a sweep and changes nothing, and that which takes acceptance reports: nodes and jobs send these, and must not have a
+token that can do more. Who has sent a request is found out in this order:
 
-1. A token in `Authorization`: that of `http.token_file` may CHANGE, that of `http.read_token_file` may READ.
+1. A token in `Authorization`: that of `http.token_file` may CHANGE, that of `http.report_token_file` may REPORT, and
+   that of `http.read_token_file` may READ.
 2. A user who has logged in at one of `http.trusted_proxies`.
 3. The session in the cookie, which a token has opened.
 
@@ -19,11 +21,13 @@ with a form, which cannot send a token.
 |---|---|---|---|
 | GET /healthz, /readyz, /static/; login and logout | free | free | free |
 | other GET, HEAD; the plan of a sweep | any of the three | free | free |
+| POST /api/v1/acceptance | any of the three, if it may REPORT | own token or its session | free |
 | any other method | any of the three, if it may CHANGE | own token or its session | free |
 """
 
 import hmac
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from http import HTTPStatus
@@ -33,11 +37,11 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
+from muster import local_token
 from muster.addresses import LOOPBACK
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError
 from muster.secret_file import read_secret
-from muster_coordinator.web import local_token
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.proxies import NO_PROXIES, TrustedProxies
 from muster_coordinator.web.requests import FORM
@@ -49,6 +53,8 @@ PROBES = frozenset({"/healthz", "/readyz"})
 
 LOGIN = "/api/v1/session"
 """The path of the session. Logging in and out needs no token."""
+
+_TOKEN_FILES = ("token_file", "read_token_file", "report_token_file")
 
 API = "/api/"
 
@@ -62,6 +68,9 @@ STATIC = "/static/"
 
 PLANS = frozenset({"/api/v1/sweeps/plan", "/sweeps/plan"})
 """Paths that take a body and change nothing: they say what a sweep would cost."""
+
+ACCEPTANCE = "/api/v1/acceptance"
+"""Takes acceptance reports."""
 
 HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 """The methods that change nothing (RFC 9110, 9.2.1)."""
@@ -102,6 +111,7 @@ class Access:
     without_token: Right
     token_place: str
     read_token: str | None = None
+    report_token: str | None = None
     proxies: TrustedProxies = NO_PROXIES
     sessions: Sessions = field(default_factory=Sessions, compare=False)
 
@@ -112,8 +122,9 @@ class Access:
 
     def right_of(self, token: str) -> Right | None:
         """The right that a token gives; None for a wrong one. The time that it takes tells nothing about the token."""
-        may_change, may_read = _is_same(token, self.token), _is_same(token, self.read_token or self.token)
-        return Right.CHANGE if may_change else Right.READ if may_read else None
+        given = (Right.CHANGE, self.token), (Right.REPORT, self.report_token), (Right.READ, self.read_token)
+        rights = [right for right, known in given if _is_same(token, known or self.token) and known is not None]
+        return max(rights, default=None)
 
     def caller(self, request: web.Request, now: float) -> Caller:
         """Who has sent the request. Raises a Problem for headers of a trusted proxy that make no sense."""
@@ -137,20 +148,21 @@ def access_of(settings: Settings) -> Access:
     """
     http = settings.http
     if http.token_file is not None:
-        read_token = read_token_of(http)
-        token = _token_in(http, "token_file")
-        if read_token is not None and _is_same(read_token, token):
-            raise SettingsError("http.read_token_file: has the same token as http.token_file; write another into it")
+        tokens = {name: _token_in(http, name) for name in _TOKEN_FILES if getattr(http, name) is not None}
+        _require_different(tokens)
+        others = tokens.get("read_token_file"), tokens.get("report_token_file")
         proxies = TrustedProxies.of(http.trusted_proxies)
-        return Access(token, Right.PROBE, "of http.token_file", read_token, proxies)
+        return Access(tokens["token_file"], Right.PROBE, "of http.token_file", *others, proxies)
     is_trusted = http.trust_loopback or settings.quarantine.trust_loopback
     token = local_token.write_token(settings.data_dir)
     return Access(token, Right.CHANGE if is_trusted else Right.READ, f"in {settings.data_dir / local_token.NAME}")
 
 
-def read_token_of(http: HttpSettings) -> str | None:
-    """The token that may only read, if there is one."""
-    return None if http.read_token_file is None else _token_in(http, "read_token_file")
+def _require_different(tokens: Mapping[str, str]) -> None:
+    seen: dict[str, str] = {}
+    for name, token in tokens.items():
+        if (other := seen.setdefault(token, name)) != name:
+            raise SettingsError(f"http.{name}: has the same token as http.{other}; write another into it")
 
 
 def _token_in(http: HttpSettings, setting: str) -> str:
@@ -187,7 +199,7 @@ def required_right(method: str, path: str) -> Right:
     if path == LOGIN_PAGE or path.startswith(STATIC) or (path in LOGINS and method not in HARMLESS):
         return Right.PROBE
     if method not in HARMLESS and path not in PLANS:
-        return Right.CHANGE
+        return Right.REPORT if path == ACCEPTANCE else Right.CHANGE
     return Right.PROBE if path in PROBES else Right.READ
 
 

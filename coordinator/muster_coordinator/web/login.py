@@ -12,7 +12,6 @@ from muster.model import Data, Instant
 from muster_coordinator.web.answers import Working, answer
 from muster_coordinator.web.guard import CALLER, Access, Caller, CallerProof
 from muster_coordinator.web.problems import Problem
-from muster_coordinator.web.proxies import ROLES
 from muster_coordinator.web.requests import NewSession, NoQuery, body, query
 from muster_coordinator.web.sessions import COOKIE, LASTS_S, Right
 from muster_coordinator.web.wrong_logins import WrongLogins
@@ -21,7 +20,7 @@ log = structlog.get_logger()
 
 
 class SessionView(Data):
-    """Who has sent the request, and what they may do: `role` is `read` or `operate`.
+    """Who has sent the request, and what they may do: `role` is `read`, `report` or `operate`.
 
     `name` is null if they have not logged in under one. `expires_at` is when their session ends, if they have one.
     """
@@ -123,4 +122,4 @@ def _view(caller: Caller) -> SessionView:
 
 def role_of(right: Right) -> str:
     """The name of the role that has this right."""
-    return next(role for role, given in ROLES.items() if given is right)
+    return {Right.READ: "read", Right.REPORT: "report", Right.CHANGE: "operate"}[right]

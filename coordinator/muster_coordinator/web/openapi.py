@@ -31,7 +31,7 @@ TOKEN = {
     "scheme": "bearer",
     "description": "The token in the file that `http.token_file` names. Without this setting, the coordinator listens "
     "on loopback and writes a token to the file `api_token` in `data_dir` at each start. The token of "
-    "`http.read_token_file` may only read.",
+    "`http.read_token_file` may only read, that of `http.report_token_file` also send acceptance reports.",
 }
 
 SESSION = {
@@ -46,6 +46,7 @@ SESSION = {
 SECURITY: dict[Right, list[dict[str, list[str]]]] = {
     Right.PROBE: [],
     Right.READ: [{}, {"token": []}, {"session": []}],  # nothing is needed if `http.token_file` is not set
+    Right.REPORT: [{"token": []}, {"session": []}],
     Right.CHANGE: [{"token": []}, {"session": []}],
 }
 
@@ -73,6 +74,7 @@ PATH_PARAMETERS = {
     "run": "The id of a run",
     "sweep": "The id of a sweep",
     "baseline": "The id of a baseline",
+    "report": "The id of an acceptance",
 }
 
 

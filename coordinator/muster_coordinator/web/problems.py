@@ -78,8 +78,6 @@ def _sentence(request: web.Request, error: web.HTTPException) -> str:
             return f"no such path: {request.path}"
         case web.HTTPMethodNotAllowed():
             return f"{request.method} is not allowed here; use {', '.join(sorted(error.allowed_methods))}"
-        case web.HTTPRequestEntityTooLarge():
-            return f"the body is larger than {request.client_max_size} bytes"
         case _:
             return error.reason
 

@@ -11,8 +11,10 @@ from aiohttp.typedefs import Handler
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, StringConstraints
 from pydantic import Json as JsonText
 
+from muster.acceptance import AcceptanceReport
 from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
+from muster_coordinator.model.acceptance_records import AcceptanceFilter
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.runs_view import RunFilter
@@ -207,6 +209,26 @@ class Release(Decision):
     untested: bool = Field(False, description="true: a node that is out of service returns without tests")
 
 
+class NewAcceptance(Request):
+    """The body of POST /acceptance: the report, as `muster check run --suite … --report-dir` writes it in JSON."""
+
+    by: OneLine | None = Field(
+        None, description="Who sends it; needed with a token, and ignored for those who have logged in under a name"
+    )
+    report: AcceptanceReport
+
+
+class AcceptanceQuery(PageQuery):
+    """The acceptances to list."""
+
+    node: Name | None = Field(None, description="Acceptances of this node, alone or with others")
+    verdict: Verdict | None = Field(None, description="Acceptances with this verdict")
+    suite: OneLine | None = Field(None, description="Acceptances with this suite")
+
+    def filter(self) -> AcceptanceFilter:
+        return AcceptanceFilter(node=self.node, verdict=self.verdict, suite=self.suite)
+
+
 class ExplainQuery(Request):
     """The node of a sweep to explain."""
 
@@ -305,6 +327,10 @@ async def _read(request: web.Request) -> bytes:
     except TimeoutError:
         raise Problem(
             HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_S:g} s; send the request again"
+        ) from None
+    except web.HTTPRequestEntityTooLarge:
+        raise Problem(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {request.client_max_size} bytes"
         ) from None
     except web.RequestPayloadError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body is not compressed as its Content-Encoding says") from None

@@ -20,6 +20,7 @@ from muster_coordinator.sweeps.forecast import Forecast
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.exports import FORMS
+from muster_coordinator.web.acceptance_routes import ACCEPTANCE_ROUTES
 from muster_coordinator.web.answers import RequestedRun, Working
 from muster_coordinator.web.handlers import ROOT, Api
 from muster_coordinator.web.openapi import openapi_document
@@ -251,7 +252,14 @@ QUARANTINE_ROUTES: tuple[Route[QuarantineApi], ...] = (
     ),
 )
 
-ROUTES: tuple[Route[Any], ...] = (*FLEET_ROUTES, *NODE_LIST_ROUTES, *VIEWER_ROUTES, *QUARANTINE_ROUTES, *SESSION_ROUTES)
+ROUTES: tuple[Route[Any], ...] = (
+    *FLEET_ROUTES,
+    *NODE_LIST_ROUTES,
+    *VIEWER_ROUTES,
+    *QUARANTINE_ROUTES,
+    *ACCEPTANCE_ROUTES,
+    *SESSION_ROUTES,
+)
 
 
 @cache

@@ -24,7 +24,8 @@ class Right(IntEnum):
 
     PROBE = 0
     READ = 1
-    CHANGE = 2
+    REPORT = 2
+    CHANGE = 3
 
 
 @dataclass(slots=True)

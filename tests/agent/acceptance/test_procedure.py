@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 from benchmarks.free_ports import free_port
 
+from muster.acceptance import AcceptanceReport
 from muster.check import Params
 from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance.exchange import MeasureStep, MemberHello, StepDone
 from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.local_runner import LocalRunner
 from muster_agent.acceptance.procedure import accept
-from muster_agent.acceptance.report import AcceptanceReport
 from muster_agent.acceptance.selection import SelectedCheck
 from muster_agent.acceptance.suites import SuitePlan, SuiteStep
 from muster_agent.acceptance.terminal import ProgressPrinter
@@ -96,7 +96,7 @@ async def test_the_report_is_delivered_before_any_member_may_end(plan, other):
     """Torchrun kills the leader as soon as a member has exited with the 1 of WARN: then it is too late for a report."""
     delivered: list[AcceptanceReport] = []
 
-    def deliver(report: AcceptanceReport) -> None:
+    async def deliver(report: AcceptanceReport) -> None:
         assert not other.has_been_sent_more()
         delivered.append(report)
 

@@ -6,13 +6,13 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
+from muster.acceptance import AcceptanceReport, report, step_report
 from muster.errors import Refused, Unavailable
 from muster.model import Action, Device, Finding, Inventory, Run, Severity, Verdict
+from muster.run_plots import bars, curves
 from muster_agent.acceptance import files, terminal
 from muster_agent.acceptance.junit import junit
 from muster_agent.acceptance.page import page
-from muster_agent.acceptance.plots import bars, curves
-from muster_agent.acceptance.report import AcceptanceReport, report, step_report
 
 HOT = Finding(code="nvml.too_hot", summary="91 <degrees>", severity=Severity.ERROR, device=1, action=Action.RESET_GPU)
 NOTE = Finding(code="run.not_judged", summary="no reference", severity=Severity.INFO)
@@ -243,6 +243,6 @@ def test_the_cause_names_the_gpu_and_counts_the_others(told):
     inventory = {"gpu01": Inventory(devices=(Device(index=1, uuid="GPU-5c1d", model="H100"),))}
     lost = Finding(code="nvml.xid", summary="XID 79, off\nthe bus", severity=Severity.ERROR, evidence={"xid": 79})
     steps = [step_report("ENV", "nvml", "x", [run_of("nvml", Verdict.FAIL, NOTE, HOT, lost)])]
-    said = terminal.why_failed(report("quick", steps, inventory, 1000.0, 1.0))
+    said = report("quick", steps, inventory, 1000.0, 1.0).cause
     assert said == "too hot GPU1: nvml.too_hot; reset the GPU; GPU-5c1d; 91 <degrees>; +1 more: XID 79"
-    assert terminal.why_failed(told.model_copy(update={"steps": told.steps[1:]})) == ""
+    assert told.model_copy(update={"steps": told.steps[1:]}).cause == ""

@@ -4,10 +4,10 @@ import io
 
 import pytest
 
+from muster.client import Client
 from muster.errors import Unavailable
 from muster_coordinator.cli.following import follow
 from muster_coordinator.model.sweep_records import RoundRecord, SweepRecord, SweepState
-from muster_coordinator.web.client import Client
 
 RUNNING = SweepRecord(
     id="s",

@@ -9,9 +9,9 @@ from tests.cases import cases
 
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError, Unavailable
+from muster.local_token import NAME, find_token
 from muster.quarantine_settings import QuarantineSettings
 from muster_coordinator.web.guard import Access, access_of, guard
-from muster_coordinator.web.local_token import NAME, find_token
 from muster_coordinator.web.problems import as_problems
 from muster_coordinator.web.server import listen
 from muster_coordinator.web.sessions import Right
@@ -77,7 +77,7 @@ def test_an_empty_token_is_refused(tmp_path):
 def changes(api):
     """Method and path of every route and form that changes something, from the whole route table."""
     routes = [(route.method, route.path) for route in api.shell.routes(api.store)]
-    paths = [(method, path.format(node="n1", run="r", sweep="s", baseline="b")) for method, path in routes]
+    paths = [(method, path.format(node="n1", run="r", sweep="s", baseline="b", report="a")) for method, path in routes]
     return [(method, path) for method, path in paths if method not in ("GET", "HEAD") and not path.endswith("/plan")]
 
 

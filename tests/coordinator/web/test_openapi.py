@@ -15,7 +15,7 @@ from muster_coordinator.web.sessions import Right
 PLACE = "/api/v1/openapi.json"
 DOCUMENT = json.loads(openapi_text())
 DECISION = {"by": "me", "reason": "mine"}
-REAL = {"node": "n1", "run": "r", "sweep": "s", "baseline": "b"}
+REAL = {"node": "n1", "run": "r", "sweep": "s", "baseline": "b", "report": "a"}
 
 
 def operations():

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.coordinator.web.described import route_of
 
-from muster_coordinator.web.local_token import find_token
+from muster.local_token import find_token
 from muster_coordinator.web.route_table import ROUTES
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))

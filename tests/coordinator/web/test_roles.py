@@ -15,16 +15,16 @@ from muster_coordinator.web.proxies import TrustedProxies
 from muster_coordinator.web.sessions import Right
 from muster_coordinator.web.wrong_logins import BURST, PER_S
 
-OPERATE, READ = "operator-token", "reader-token"
+OPERATE, READ, REPORT = "operator-token", "reader-token", "reporter-token"
 PROXY, ELSEWHERE = "127.0.0.2", "127.0.0.1"
-REAL = {"node": "n1", "run": "r", "sweep": "s", "baseline": "b"}
+REAL = {"node": "n1", "run": "r", "sweep": "s", "baseline": "b", "report": "a"}
 SAME, OTHER = {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "cross-site"}
 HOLD = "/api/v1/nodes/n1/hold"
 
 
 @pytest.fixture
 def access():
-    return Access(OPERATE, Right.PROBE, "of http.token_file", READ, TrustedProxies.of([PROXY]))
+    return Access(OPERATE, Right.PROBE, "of http.token_file", READ, REPORT, TrustedProxies.of([PROXY]))
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ async def walked(session, api, headers):
     """
     found: dict[bool, set[int]] = {True: set(), False: set()}
     for method, path in every_route(api):
-        if required_right(method, path) is Right.PROBE or path in PLANS:
+        if required_right(method, path) not in (Right.READ, Right.CHANGE) or path in PLANS:
             continue
         body: dict[str, Any] = {} if method in ("GET", "DELETE") else {"json": {}}
         async with session.request(method, api.url + path, headers=headers, **body) as response:
@@ -90,6 +90,7 @@ async def test_every_route_asks_who_sends_the_request(fleet):
             ("a wrong token", elsewhere, bearer("wrong"), (401, 401)),
             ("a wrong session", elsewhere, {"Cookie": "muster_session=wrong"} | SAME, (401, 401)),
             ("the reader's token", elsewhere, bearer(READ), (0, 403)),
+            ("the token for reports", elsewhere, bearer(REPORT), (0, 403)),
             ("the operator's token", elsewhere, bearer(OPERATE), (0, 0)),
             ("the operator's token, from any page", elsewhere, bearer(OPERATE) | OTHER, (0, 0)),
             ("the operator's session, own page", elsewhere, operator | SAME, (0, 0)),

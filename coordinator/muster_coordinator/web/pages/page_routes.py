@@ -3,13 +3,15 @@
 import asyncio
 from functools import partial
 from http import HTTPStatus
-from typing import Literal
+from typing import Any, Literal
 
 from aiohttp import web
 
 from muster.errors import unknown
 from muster.references import shipped
+from muster_coordinator.model.acceptance_records import AcceptanceFilter
 from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.store.acceptance_reports import AcceptanceReports
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.views.pages.chart_range import ChartRange
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
@@ -18,6 +20,7 @@ from muster_coordinator.views.pages.help_page import CONDITIONS, SERVICES
 from muster_coordinator.views.pages.measurements import Measurements, measurements
 from muster_coordinator.views.pages.node_page import node_page
 from muster_coordinator.web.operations import Operations
+from muster_coordinator.web.pages.acceptance_pages import AcceptancePages
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.event_pages import EventPages
 from muster_coordinator.web.pages.fleet_reader import FleetReader
@@ -40,6 +43,7 @@ it takes 0.2 s, so those who look at the page have it every two seconds while th
 """
 
 MOST_RUNS = 15
+MOST_ACCEPTANCES = 3
 MOST_STEPS = 50
 """Of the story of a node."""
 
@@ -65,6 +69,7 @@ class Pages:
         self._operations = Operations(reader.pipeline)
         self._fleet = SharedPage(partial(self._make_fleet, with_map=True))
         self._fleet_text = SharedPage(partial(self._make_fleet, with_map=False), rest=REST)
+        self._acceptances = AcceptanceReports(reader.store.database)
         self._measurements = MeasurementReader(reader.store)
 
     def routes(self) -> list[web.RouteDef]:
@@ -77,6 +82,7 @@ class Pages:
             *SweepPages(self._reader).routes(),
             *QuarantinePages(self._reader, self._operations).routes(),
             *EventPages(self._reader).routes(),
+            *AcceptancePages(self._reader).routes(),
             *NodeActions(self._operations).routes(),
             *SweepActions(self._operations, self._reader).routes(),
             *static_routes(),
@@ -97,6 +103,7 @@ class Pages:
         runs = await store.runs(RunFilter(node=name), MOST_RUNS, None)
         at = self._reader.pipeline.clock()
         view = fleet.node(name, at)
+        accepted = await self._acceptances.page(AcceptanceFilter(node=name), MOST_ACCEPTANCES, None)
         page = node_page(
             name,
             at=at,
@@ -107,7 +114,11 @@ class Pages:
             runs=runs.items,
             story=story.items,
         )
-        values = {"done": DONE.get(wanted.done or "", ""), "operator": Operator.of(request)}
+        values: dict[str, Any] = {
+            "acceptances": accepted.items,
+            "done": DONE.get(wanted.done or "", ""),
+            "operator": Operator.of(request),
+        }
         html = await asyncio.to_thread(render, "node", root=root_of(request), fleet=fleet.name, page=page, **values)
         return page_response(html)
 

@@ -13,12 +13,16 @@ from muster.model import format_instant
 from muster.nouns import count
 from muster.terminal import in_one_line
 from muster.version import __version__
+from muster_coordinator.model.acceptance_records import AcceptanceFilter
+from muster_coordinator.views.pages.acceptance_page import without_gpu_text
 from muster_coordinator.views.pages.ages import age_text
 from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
 from muster_coordinator.views.pages.node_table import COLUMNS, TableAddress
 from muster_coordinator.views.pages.page_row import SELECTIONS
 from muster_coordinator.web.pages.static_files import static_path
+
+NO_FILTER = AcceptanceFilter()
 
 
 def render(template: str, **values: Any) -> str:
@@ -37,10 +41,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
-    environment.filters |= {"age": age_text, "instant": instant_text, "instant_iso": format_instant}
+    environment.filters |= {
+        "age": age_text,
+        "instant": instant_text,
+        "instant_iso": format_instant,
+        "no_gpu": without_gpu_text,
+    }
     environment.globals |= {"node_path": node_path, "nodes_path": _nodes_path, "static_path": static_path}
     environment.globals |= {"events_path": _events_path, "table_path": _table_path}
     environment.globals |= {"sweep_path": sweep_path, "sweeps_path": _sweeps_path}
+    environment.globals |= {"acceptance_path": acceptance_path, "acceptances_path": _acceptances_path}
     environment.globals |= {"SELECTIONS": SELECTIONS, "COLUMNS": COLUMNS, "version": __version__}
     return environment
 
@@ -83,8 +93,21 @@ def _sweeps_path(cursor: str | None = None) -> str:
     return "sweeps" if cursor is None else f"sweeps?{urlencode({'cursor': cursor})}"
 
 
+def acceptance_path(id: str) -> str:
+    """The path of the page of an acceptance, below `/`."""
+    return f"acceptance/{quote(id, safe='')}"
+
+
+def _acceptances_path(wanted: AcceptanceFilter = NO_FILTER, cursor: str | None = None) -> str:
+    """The path of a page of the acceptances, below `/`."""
+    return _with_query("acceptance", node=wanted.node, verdict=wanted.verdict, suite=wanted.suite, cursor=cursor)
+
+
 def _events_path(node: str | None = None, kind: str | None = None, cursor: str | None = None) -> str:
     """The path of a page of the events, below `/`."""
-    given = {"node": node, "kind": kind, "cursor": cursor}
+    return _with_query("events", node=node, kind=kind, cursor=cursor)
+
+
+def _with_query(path: str, **given: str | None) -> str:
     query = urlencode({key: value for key, value in given.items() if value})
-    return f"events?{query}" if query else "events"
+    return f"{path}?{query}" if query else path

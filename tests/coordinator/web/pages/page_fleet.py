@@ -13,6 +13,7 @@ from muster.plugins import Plugins
 from muster.quarantine_settings import BudgetSettings, QuarantineSettings, ReturnSettings
 from muster.wire.messages import InventoryReport, Presence, Report
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.acceptance_records import acceptance_record
 from muster_coordinator.model.events import (
     InventorySeen,
     PresenceSeen,
@@ -25,6 +26,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
+from muster_coordinator.store.acceptance_reports import AcceptanceReports
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.guard import Access
 from muster_coordinator.web.server import application, listen
@@ -126,6 +128,12 @@ class PageFleet:
         ]
         outline = tuple(stage.model_copy(update={"groups": ()}) for stage in sweep.rounds)
         await self.store.write([SaveSweep(sweep.model_copy(update={"rounds": outline})), *groups])
+
+    async def accept(self, report, by="job 17"):
+        """A report has been sent in. Returns the id of the acceptance."""
+        self._clock[0] += 0.001
+        record = acceptance_record(report, received_at=self.now, sent_by=by)
+        return (await AcceptanceReports(self.store.database).add(record)).id
 
     async def beat(self, *nodes):
         for node in nodes:

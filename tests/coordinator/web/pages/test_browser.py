@@ -7,16 +7,20 @@ import pytest_asyncio
 from axe_core_python.async_playwright import Axe
 from benchmarks.free_ports import free_port
 from tests.coordinator.views.pages.page_sweeps import bad_node
+from tests.coordinator.web.acceptances import acceptance
 from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, page_fleet
 from tests.coordinator.web.pages.page_visit import Visit
 from tests.coordinator.web.pages.prefix_proxy import prefix_proxy
 
 from muster.model import Action, Severity, Verdict
+from muster_coordinator.model.acceptance_records import acceptance_record
 from muster_coordinator.model.events import SweepRequested
 from muster_coordinator.model.sweep_records import SweepRequest
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+CURVE = {"title": "bus bandwidth", "x_label": "bytes", "y_label": "GB/s", "x": [8, 1024], "y": [0.1, 361.5]}
+REPORT = acceptance("n03", "n01", failed={"n03"}, facts={"curves": [CURVE], "table": "size  GB/s\n8     0.1"})
 PATHS = (
     *("/", "/nodes", "/nodes?select=rock=1", "/nodes/n03", "/nodes/n01", "/nodes/n99"),
     *(
@@ -27,6 +31,8 @@ PATHS = (
         "/quarantine",
         "/events",
         "/events?kind=rock",
+        "/acceptance",
+        f"/acceptance/{acceptance_record(REPORT, received_at=0, sent_by='').id}",
     ),
 )
 NODES = tuple(f"n{number:02}" for number in range(16))
@@ -47,6 +53,7 @@ async def url(live, empty_database, tmp_path_factory):
         await fleet.report("n09", odd, verdict=Verdict.WARN)
         await fleet.leave("n11")
         await fleet.keep(bad_node("n03", "n01", "n02", "n04", inconclusive=("n05",), absent={"n11": "is lost"}))
+        await fleet.accept(REPORT)
         await fleet.pass_time(120)
         await fleet.feed(SweepRequested("runs", SweepRequest(check="collective", nodes=("n01", "n02"))))
         yield fleet.url

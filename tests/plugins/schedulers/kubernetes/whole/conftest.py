@@ -22,9 +22,9 @@ from benchmarks.kubernetes_standin.server import Request, StandIn
 from tests.muster_process import MusterProcess
 from tests.waiting import PATIENCE_S, wait_for
 
+from muster.client import Client
 from muster.errors import Refused
 from muster_coordinator.local import processes
-from muster_coordinator.web.client import Client
 from muster_plugins.schedulers.kubernetes.rbac import coordinator_manifests
 
 USER = "system:serviceaccount:muster:muster-coordinator"

@@ -3,17 +3,20 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muster.addresses import is_loopback
+from muster.client import Client, local_url
 from muster.commands.options import ConfigOption
 from muster.defaults import DATA_DIR, HTTP_LISTEN, TABLES
+from muster.local_token import find_token
 from muster.secret_file import read_secret
 from muster.settings_table import read_table
-from muster_coordinator.web.client import Client, local_url
-from muster_coordinator.web.local_token import find_token
+
+if TYPE_CHECKING:
+    from muster.config import Settings
 
 
 def url_option(default: str) -> Any:
@@ -40,7 +43,17 @@ def connect(url: UrlOption = None, token_file: TokenFileOption = None, config: C
     """
     if url is not None and token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))
-    listen, settings_token_file, data_dir = _placed(config)
+    return _client(url, token_file, *_placed(config))
+
+
+def connect_by(settings: "Settings", url: str | None, token_file: Path | None) -> Client:
+    """The same as `connect`, for a command that has read the settings anyway."""
+    return _client(url, token_file, settings.http.listen, settings.http.token_file, settings.data_dir)
+
+
+def _client(
+    url: str | None, token_file: Path | None, listen: str, settings_token_file: Path | None, data_dir: Path
+) -> Client:
     url = url or local_url(listen)
     if token_file is not None:
         return Client(url, read_secret(token_file, "--token-file"))

@@ -12,10 +12,10 @@ ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Your name; de
 
 def decision(by: str | None, reason: str) -> dict[str, str]:
     """The options in the form of the API: who decides and why."""
-    return {"by": by or _whoami(), "reason": reason}
+    return {"by": by or whoami(), "reason": reason}
 
 
-def _whoami() -> str:
+def whoami() -> str:
     """The user of this terminal, by number if the system knows no name."""
     import getpass  # noqa: PLC0415 (it takes a while to import, and most commands need no name)
 

@@ -1,5 +1,6 @@
 """The client of the HTTP API for the command line."""
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -11,6 +12,9 @@ from muster.terminal import in_one_line
 
 TIMEOUT_S = 15.0
 PAGE = 1_000
+
+_SENT_AS_IT_IS = 16 << 10
+"""Longer bodies are compressed."""
 
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
 """The address of a coordinator on this host that listens on every address."""
@@ -45,6 +49,11 @@ class Client:
         self._root = parts.path.rstrip("/") + "/api/v1/"
         self._url = f"{parts.scheme}://{parts.netloc}{parts.path}"
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    @property
+    def url(self) -> str:
+        """The address of the coordinator, without a slash at its end; its pages are below."""
+        return self._url.rstrip("/")
 
     def get(self, *path: str, **query: str | int | None) -> Any:
         """The answer to GET on the path with these segments."""
@@ -111,11 +120,15 @@ class Client:
         if not all(path):  # the path would be that of a list, or none at all
             raise Refused("a name or an id is missing: one argument is empty")
         target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
-        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        headers, sent = dict(self._headers), None
+        if body is not None:
+            headers["Content-Type"], sent = "application/json", body.encode()
+            if len(sent) > _SENT_AS_IT_IS:
+                headers["Content-Encoding"], sent = "gzip", gzip.compress(sent)
         try:
             connection = self._connect(self._address, timeout=TIMEOUT_S)
             try:
-                connection.request(method, target, body, headers)
+                connection.request(method, target, sent, headers)
                 response = connection.getresponse()
                 return response.status, response.read()
             finally:
