@@ -25,7 +25,7 @@ async def test_the_list_filters_and_leads_on(pages, monkeypatch):
     ]
     await pages.fleet.accept(acceptance("n1"))
     text = await pages.get("/acceptance?verdict=FAIL&suite=full")
-    assert [id in text for id in ids] == [False, True]
+    assert [each in text for each in ids] == [False, True]
     assert "XID 79 GPU3: GPU has fallen off the bus" in text
     (following,) = [link for link in Links(text).links if "cursor=" in link]
     assert following.startswith("./acceptance?verdict=FAIL&suite=full&cursor=")
@@ -35,8 +35,8 @@ async def test_the_list_filters_and_leads_on(pages, monkeypatch):
 
 async def test_a_report_shows_the_worst_first(pages):
     """What it came to, the failed node before the others, and what to do."""
-    id = await pages.fleet.accept(acceptance("n1", "n2", "n3", failed={"n2"}, gpus=0))
-    text = await pages.get(f"/acceptance/{id}")
+    report_id = await pages.fleet.accept(acceptance("n1", "n2", "n3", failed={"n2"}, gpus=0))
+    text = await pages.get(f"/acceptance/{report_id}")
     assert text.index("No GPU was tested on 3 nodes") < text.index(">n2<") < text.index(">n1<") < text.index(">n3<")
     assert "reboot the node" in text
     assert "sent by job 17" in text
@@ -57,7 +57,7 @@ async def test_a_node_leads_to_its_acceptances(pages):
     await pages.fleet.join("n1", "n2")
     ids = [await pages.fleet.accept(acceptance("n1", suite=f"suite{number}")) for number in range(4)]
     text = await pages.get("/nodes/n1")
-    assert sum(f"acceptance/{id}" in text for id in ids) == 3
+    assert sum(f"acceptance/{each}" in text for each in ids) == 3
     assert "acceptance?node=n1" in text
     assert "Acceptances" not in await pages.get("/nodes/n2")
 
@@ -70,8 +70,8 @@ async def test_markup_in_a_report_stays_text(pages):
     steps = [step_report(MARKUP, step.check, MARKUP, step.runs) for step in wild.steps]
     inventory = Inventory(machine_type=MARKUP, software={MARKUP: MARKUP})
     made = report(MARKUP, steps, {"n1": inventory}, wild.started_at, 1.0)
-    id = await pages.fleet.accept(made, by=MARKUP)
-    for path in ("/acceptance", f"/acceptance/{id}"):
+    report_id = await pages.fleet.accept(made, by=MARKUP)
+    for path in ("/acceptance", f"/acceptance/{report_id}"):
         require_text_only(await pages.get(path))
 
 

@@ -13,9 +13,14 @@ PAPER_PX = 718
 SYMBOLS = ("healthy", "silent", "degraded", "suspect", "failed")
 
 
-async def printing(visit, path, **options):  # noqa: F811
+async def on_paper(visit, **options):  # noqa: F811
+    """A window as wide as the paper."""
+    return await visit(viewport={"width": PAPER_PX, "height": 1000}, **options)
+
+
+async def printing(visited, path):
     """The page as it is printed."""
-    visited = await visit(viewport={"width": PAPER_PX, "height": 1000}, **options)
+    await visited.page.emulate_media(media="screen")
     await visited.open(path)
     await visited.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     await visited.page.emulate_media(media="print")
@@ -24,8 +29,9 @@ async def printing(visit, path, **options):  # noqa: F811
 
 async def test_every_page_prints_with_its_url_and_time(visit):  # noqa: F811
     """Which show on paper only. Nothing is wider than the paper, and nothing is folded."""
+    visited = await on_paper(visit)
     for path in PATHS:
-        page = await printing(visit, path)
+        page = await printing(visited, path)
         line = page.locator("#printed")
         assert re.fullmatch(rf"Printed from {re.escape(page.url)} at \S+Z", await line.inner_text()), path
         assert await page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
@@ -44,7 +50,7 @@ async def test_every_page_prints_with_its_url_and_time(visit):  # noqa: F811
 
 async def test_a_dark_page_prints_in_black_on_white(visit):  # noqa: F811
     """Text, states and findings."""
-    page = await printing(visit, "/nodes/n03", color_scheme="dark")
+    page = await printing(await on_paper(visit, color_scheme="dark"), "/nodes/n03")
     colours = await page.evaluate(
         "[document.body, document.querySelector('.finding .severity'), document.querySelector('h1')]"
         ".map(e => getComputedStyle(e).color)"
