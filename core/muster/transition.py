@@ -36,7 +36,7 @@ class Cause(Data):
     """One finding for which a node is out of service. `check`, `code` and `summary` are the finding's.
 
     `device` is the index of the GPU, None for the node, and `uuid` that GPU's. `xid` or `sxid` is the driver's number
-    of the error.
+    of the error. `since` is the start of the run that found it first.
     """
 
     code: str
@@ -46,6 +46,7 @@ class Cause(Data):
     xid: int | None = None
     sxid: int | None = None
     summary: str = ""
+    since: Instant | None = None
 
     @classmethod
     def of(cls, finding: Finding, check: str, uuid: str = "") -> Self:

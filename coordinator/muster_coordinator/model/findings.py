@@ -83,7 +83,7 @@ class StandingFinding(Data):
     def as_cause(self) -> Cause:
         """The same as what a node is drained for."""
         finding = Finding(**{name: getattr(self, name) for name in Finding.model_fields})
-        return Cause.of(finding, self.check, self.uuid)
+        return Cause.of(finding, self.check, self.uuid).model_copy(update={"since": self.since})
 
     @property
     def key(self) -> FindingKey:

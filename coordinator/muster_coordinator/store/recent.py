@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Select, or_, select
 
-from muster.transition import Transition
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import Asked
 from muster_coordinator.model.transitions import TransitionRecord
@@ -63,11 +62,10 @@ async def asked_since(database: Database, since: float, limit: int) -> tuple[tup
     return await _read(database, "requests", query, Asked.model_validate_json, limit)
 
 
-async def transitions_since(database: Database, since: float, limit: int) -> tuple[tuple[Transition, ...], bool]:
+async def transitions_since(database: Database, since: float, limit: int) -> tuple[tuple[TransitionRecord, ...], bool]:
     """The transitions of all nodes since then, the latest first, at most `limit`; and whether there are more."""
     query = select(ACTIONS.c.id, ACTIONS.c.body).where(ACTIONS.c.at >= since).order_by(ACTIONS.c.at.desc())
-    found, is_cut = await _read(database, "actions", query, TransitionRecord.model_validate_json, limit)
-    return tuple(record.transition for record in found), is_cut
+    return await _read(database, "actions", query, TransitionRecord.model_validate_json, limit)
 
 
 async def _read(

@@ -8,7 +8,7 @@ from muster_coordinator.model.findings import Proof
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import DispatchTransition, EvidenceChanged, NodeNotListed
 
-GONE = Cause(code="nvml.gone", check="nvml", device=0, summary="found")
+GONE = Cause(code="nvml.gone", check="nvml", device=0, summary="found", since=1_000_000.0)
 
 
 def find(told: Any, node: str, *findings: Any) -> None:

@@ -48,10 +48,11 @@ async def test_a_list_that_is_cut_says_so(store, limit, is_cut):
             SaveTransition(record=TransitionRecord(transition=transition)),
         ]
     await store.write(saved)
+    records, records_are_cut = await transitions_since(store.database, START, limit)
     for found, cut in (
         await story_since(store.database, START, ("health",), limit),
         await asked_since(store.database, START, limit),
-        await transitions_since(store.database, START, limit),
+        ([record.transition for record in records], records_are_cut),
     ):
         assert ([each.id[1:] for each in found], cut) == (["2", "1", "0"][:limit], is_cut)
 

@@ -13,6 +13,7 @@ from muster_coordinator.views.pages.lost_capacity import LostCapacity, lost_capa
 from muster_coordinator.views.pages.needs_person import PersonTask, needs_person
 from muster_coordinator.views.pages.page_row import as_stale
 from muster_coordinator.views.pages.ranked_causes import RankedCause, ranked_causes
+from muster_coordinator.views.pages.reaction_times import ReactionTimes, reaction_times
 from muster_coordinator.views.pages.recent_changes import RecentChange, recent_changes
 
 MOST_SWEEPS = 10
@@ -49,6 +50,7 @@ class FleetPage:
     changes: Bounded[RecentChange]
     sweeps: Bounded[RunningSweep]
     capacity: LostCapacity
+    reactions: ReactionTimes
 
 
 def fleet_page(facts: FleetFacts) -> FleetPage:
@@ -67,6 +69,7 @@ def fleet_page(facts: FleetFacts) -> FleetPage:
         changes=recent_changes(facts.story, facts.asked, is_cut=facts.is_cut),
         sweeps=bounded(running, MOST_SWEEPS),
         capacity=lost_capacity(facts.capacity, facts.rows, facts.at),
+        reactions=reaction_times(facts.capacity.transitions),
     )
 
 

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from muster.transition import Transition
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine import OUT
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.views.pages.page_row import PageRow
 
 HOUR_S = 3600.0
@@ -33,7 +33,7 @@ Turn = tuple[float, bool]
 class CapacityHistory:
     """What happened to the capacity within LONGEST_S; the oldest is left out if it `is_cut`."""
 
-    transitions: tuple[Transition, ...] = ()
+    transitions: tuple[TransitionRecord, ...] = ()
     silences: tuple[StoryEntry, ...] = ()
     is_cut: bool = False
 
@@ -60,7 +60,7 @@ def lost_capacity(history: CapacityHistory, rows: Iterable[PageRow], at: float) 
     present = {row.name: row for row in rows if not row.left}
     since = at - LONGEST_S
     if history.is_cut:  # nothing is known of the time before the oldest one
-        known = [*(turn.at for turn in history.transitions), *(entry.at for entry in history.silences)]
+        known = [*(record.transition.at for record in history.transitions), *(entry.at for entry in history.silences)]
         since = min(known, default=since)
     out, silent = _out_turns(history.transitions), _silence_turns(history.silences)
     day_s = week_s = 0.0
@@ -88,9 +88,9 @@ def lost_capacity(history: CapacityHistory, rows: Iterable[PageRow], at: float) 
     )
 
 
-def _out_turns(transitions: Iterable[Transition]) -> dict[str, list[Turn]]:
+def _out_turns(records: Iterable[TransitionRecord]) -> dict[str, list[Turn]]:
     turns: defaultdict[str, list[Turn]] = defaultdict(list)
-    for transition in transitions:
+    for transition in (record.transition for record in records):
         if not transition.dry_run and OUT & {transition.before, transition.after}:
             turns[transition.node].append((transition.at, transition.after in OUT))
     return turns

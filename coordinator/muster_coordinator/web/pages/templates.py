@@ -15,7 +15,7 @@ from muster.terminal import in_one_line
 from muster.version import __version__
 from muster_coordinator.model.acceptance_records import AcceptanceFilter
 from muster_coordinator.views.pages.acceptance_page import without_gpu_text
-from muster_coordinator.views.pages.ages import age_text
+from muster_coordinator.views.pages.ages import age_text, duration_text
 from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
 from muster_coordinator.views.pages.node_table import COLUMNS, TableAddress
@@ -43,6 +43,7 @@ def _environment() -> Environment:
     environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
     environment.filters |= {
         "age": age_text,
+        "duration": duration_text,
         "instant": instant_text,
         "instant_iso": format_instant,
         "no_gpu": without_gpu_text,

@@ -7,6 +7,7 @@ from tests.coordinator.views.pages.fleet_rows import NOW, row
 from muster.model import Health, ServiceState
 from muster.transition import Transition
 from muster_coordinator.model.nodes import StoryEntry
+from muster_coordinator.model.transitions import TransitionRecord
 from muster_coordinator.views.pages.lost_capacity import HOUR_S, CapacityHistory, lost_capacity
 
 IN, OUT, TESTS = ServiceState.IN_SERVICE, ServiceState.CORDONED, ServiceState.PROBATION
@@ -23,7 +24,7 @@ def silence(kind, hours_ago, node="n1"):
 
 
 def lost(*events, rows=(), **more):
-    transitions = tuple(event for event in events if isinstance(event, Transition))
+    transitions = tuple(TransitionRecord(transition=event) for event in events if isinstance(event, Transition))
     silences = tuple(event for event in events if isinstance(event, StoryEntry))
     return lost_capacity(CapacityHistory(transitions, silences, **more), rows or (row("n1"), row("n2")), NOW)
 
