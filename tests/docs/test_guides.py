@@ -38,6 +38,8 @@ ELSEWHERE = {
     "make": "test_commands.py",
     "muster baseline reset": "tests/coordinator/cli/test_baseline.py",
     "muster agent": "tests/agent/test_agent_daemon.py",
+    "muster check run --suite quick --send": "tests/coordinator/web/test_acceptance_sent.py",
+    "muster check send": "tests/coordinator/web/test_acceptance_sent.py",
     "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",

@@ -9,14 +9,28 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from muster.acceptance import AcceptanceReport
 from muster.client import Client
 from muster.commands.decision_options import whoami
 from muster.errors import Refused, Unavailable
+from muster.model import Data, Name
 
-PAUSES_S = (2.0, 10.0, 30.0)
+PAUSES_S = (1.0, 5.0, 15.0)
 """The longest pause before each further attempt."""
+
+
+class _Session(Data):
+    """What the token may do."""
+
+    role: str
+
+
+class _Received(Data):
+    """The acceptance that the coordinator has made of a report."""
+
+    id: Name
 
 
 def may_send(client: Client) -> str:
@@ -26,7 +40,7 @@ def may_send(client: Client) -> str:
     when the report is ready.
     """
     try:
-        role = client.get("session").get("role")
+        role = client.read(_Session.model_validate, client.get("session")).role
     except Unavailable as error:
         return f"{error}; the report is sent when it is ready"
     if role == "read":
@@ -57,5 +71,5 @@ def read_report(path: Path) -> AcceptanceReport:
         raise Refused(f"{path} is no report; give the .json file that `muster check run --report-dir` wrote") from None
 
 
-def _page(client: Client, answer: dict[str, str]) -> str:
-    return f"{client.url}/acceptance/{client.read(lambda given: given['id'], answer)}"
+def _page(client: Client, answer: Any) -> str:
+    return f"{client.url}/acceptance/{client.read(_Received.model_validate, answer).id}"

@@ -12,6 +12,7 @@ from alembic.migration import MigrationContext
 from benchmarks.private_postgres import DEBIAN, postgres
 from sqlalchemy import text
 from tests.coordinator.restart import test_evidence_after_restart as restart
+from tests.coordinator.store import test_acceptance_reports as accepted
 from tests.coordinator.store import test_quiet_storage as quiet
 from tests.coordinator.store import test_recent as recent
 from tests.coordinator.store.revisions import downgrade
@@ -162,3 +163,13 @@ async def test_what_happened_lately_is_found(store):
     """By kind, the latest first, and cut where there is more."""
     await recent.test_entries_of_a_kind_are_found_among_many_others(store)
     await recent.test_a_list_that_is_cut_says_so(store, 2, is_cut=True)
+
+
+async def test_acceptance_reports(store):
+    """They are found again."""
+    await accepted.test_a_report_is_read_as_it_was_stored(store)
+
+
+async def test_old_acceptance_reports(store):
+    """They end."""
+    await accepted.test_reports_go_when_findings_go(store)
