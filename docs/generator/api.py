@@ -8,6 +8,7 @@ from typing import Any
 from generator.markdown import NOTE, page, table
 from pydantic import BaseModel
 
+from muster_coordinator.web.api_schemas import INPUT
 from muster_coordinator.web.requests import NoQuery
 from muster_coordinator.web.route import Route
 from muster_coordinator.web.route_table import ROUTES, openapi_text
@@ -41,7 +42,7 @@ def api() -> str:
         lines += _section(model.__name__, model.model_json_schema(mode="validation"))
     lines += ["## Answers"]
     for name in sorted(_COMPONENTS.keys() - _names_taken()):
-        if name != _ANY and not name.endswith(_PAGE):
+        if name != _ANY and not name.endswith((_PAGE, INPUT)):
             lines += _section(name, _COMPONENTS[name])
     return page(lines)
 

@@ -11,6 +11,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 
 PLACE = "#/components/schemas/"
 
+INPUT = "Input"
+"""How the name of a schema ends that has another one for answers."""
+
 JsonSchema = dict[str, Any]
 ModelClass = type[BaseModel]
 Wanted = tuple[ModelClass, JsonSchemaMode]
@@ -77,6 +80,10 @@ def _renamed(schema: JsonSchema) -> JsonSchema:
 
 
 def _name(name: str) -> str:
-    """The name of a component for people: `RunPage` for pydantic's `Page_Run_`, `AOrBPage` for `Page_Union_A__B__`."""
+    """The name of a component for people: `RunPage` for pydantic's `Page_Run_`, `AOrBPage` for `Page_Union_A__B__`.
+
+    What is both sent and answered has two schemas, since an answer has every field: `RunInput` and `Run`.
+    """
+    name = name.removesuffix("-Output").replace("-Input", INPUT)
     page = re.fullmatch(r"Page_(?:Union_)?(.+?)_+", name)
     return name if page is None else page[1].replace("__", "Or") + "Page"

@@ -62,6 +62,7 @@ PAGES = {
     ),
     *(("POST", f"/nodes/{{node}}/{form}") for form in ("hold", "release", "runs")),
     *(("POST", path) for path in ("/sweeps", "/sweeps/plan", "/sweeps/{sweep}/abort", "/quarantine/unfreeze")),
+    *(("GET", path) for path in ("/acceptance", "/acceptance/{report}")),
     *(("GET", "/login"), ("POST", "/login"), ("POST", "/logout")),
 }
 """Pages for people and their forms, beside the files that they load."""
