@@ -5,8 +5,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import entry_points
@@ -40,6 +41,28 @@ allow_anonymous true
 max_queued_messages 0
 user root
 """
+
+
+LONG = 60
+"""Iterations of a group that lasts for two seconds or more."""
+
+MOST_SENT = LONG * MESSAGE_BYTES // 2
+"""Bytes after which a rank of such a group is not done: in all, it sends at least `LONG` messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongSweep:
+    """A sweep that goes on, and the bytes that a node had sent before it."""
+
+    sweep: Recorded
+    node: str
+    sent_before: int
+
+
+def _resume(halted: Iterable[psutil.Process]) -> None:
+    for rank in halted:
+        with suppress(psutil.NoSuchProcess):  # it may have been killed
+            rank.resume()
 
 
 class Laboratory:
@@ -112,44 +135,42 @@ class Laboratory:
     def ended_sweep(self, sweep: Recorded) -> SweepRecord:
         return SweepRecord.model_validate(printed(sweep))
 
-    def _start_long_sweep(self, node: str) -> Recorded:
-        """A sweep whose groups run for two seconds or more; the ranks of `node` have begun to send to others.
-
-        A second was too short: on a busy machine the group had ended before anything could be done to it.
-        """
-        sweep, before = self.start_sweep(iterations=60, timeout_s=10), self.agents[node].bytes_sent
-
-        def sends() -> bool:
-            assert sweep.poll() is None, sweep.ended()
-            return self.agents[node].bytes_sent > before + MESSAGE_BYTES
-
-        wait_for(sends, f"{node} to send", longest_pause_s=SHORTEST_PAUSE_S)
-        return sweep
-
     @contextmanager
     def halted_in_a_sweep(self, node: str) -> Iterator[Recorded]:
         """A sweep in which the ranks of `node` send to others, and do nothing at all while the context lasts.
 
-        What happens to the network meanwhile happens for certain before their groups have ended.
+        What happens to the network meanwhile happens for certain before their group has ended.
         """
-        going_on = self._start_long_sweep(node)
+        going_on, halted = self._halted(node)
+        while self._sent_since(going_on) > MOST_SENT:  # a busy machine was late: they may have been done
+            _resume(halted)
+            self.ended_sweep(going_on.sweep)
+            self._wait_until_free()
+            going_on, halted = self._halted(node)
+        try:
+            yield going_on.sweep
+        finally:
+            _resume(halted)
+
+    def _halted(self, node: str) -> tuple[LongSweep, list[psutil.Process]]:
+        """A new sweep, and the ranks of `node` in it, which have begun to send and are halted."""
+        going_on = LongSweep(self.start_sweep(iterations=LONG, timeout_s=10), node, self.agents[node].bytes_sent)
         halted: list[psutil.Process] = []
 
-        def halts() -> bool:  # a group may have ended since it sent; the next one follows
-            assert going_on.poll() is None, going_on.ended()
-            for rank in self.agents[node].ranks:
-                with suppress(psutil.NoSuchProcess):
-                    rank.suspend()
-                    halted.append(rank)
+        def halts() -> bool:
+            assert going_on.sweep.poll() is None, going_on.sweep.ended()
+            if self._sent_since(going_on) > MESSAGE_BYTES:
+                for rank in self.agents[node].ranks:
+                    with suppress(psutil.NoSuchProcess):
+                        rank.suspend()
+                        halted.append(rank)
             return bool(halted)
 
-        wait_for(halts, f"{node} to have ranks", longest_pause_s=SHORTEST_PAUSE_S)
-        try:
-            yield going_on
-        finally:
-            for rank in halted:
-                with suppress(psutil.NoSuchProcess):  # it may have been killed
-                    rank.resume()
+        wait_for(halts, f"{node} to have ranks that send", longest_pause_s=SHORTEST_PAUSE_S)
+        return going_on, halted
+
+    def _sent_since(self, going_on: LongSweep) -> int:
+        return self.agents[going_on.node].bytes_sent - going_on.sent_before
 
     # Programs
 

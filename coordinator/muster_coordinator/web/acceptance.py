@@ -10,10 +10,11 @@ from muster.errors import Refused
 from muster_coordinator.model.acceptance_records import AcceptanceRecord, acceptance_record
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.acceptance_reports import AcceptanceReports
+from muster_coordinator.web.acceptance_requests import AcceptanceQuery, NewAcceptance
 from muster_coordinator.web.answers import answer, answer_large
 from muster_coordinator.web.guard import ACCEPTANCE, decided_by
 from muster_coordinator.web.problems import Problem
-from muster_coordinator.web.requests import AcceptanceQuery, NewAcceptance, NoQuery, body, query
+from muster_coordinator.web.requests import NoQuery, body, query
 
 MOST_BYTES = 8 << 20
 """Of a report. A run takes two to three kilobytes, so it has about 3,000 of them; reading it takes a fifth of a second

@@ -7,8 +7,8 @@ from aiohttp import hdrs
 from muster_coordinator.model.acceptance_records import AcceptanceRecord, AcceptanceSummary
 from muster_coordinator.store.paging import Page
 from muster_coordinator.web.acceptance import AcceptanceApi
+from muster_coordinator.web.acceptance_requests import AcceptanceQuery, NewAcceptance
 from muster_coordinator.web.guard import ACCEPTANCE
-from muster_coordinator.web.requests import AcceptanceQuery, NewAcceptance
 from muster_coordinator.web.route import Route
 
 ACCEPTANCE_ROUTES: tuple[Route[AcceptanceApi], ...] = (

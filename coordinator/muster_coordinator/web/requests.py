@@ -11,10 +11,8 @@ from aiohttp.typedefs import Handler
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, StringConstraints
 from pydantic import Json as JsonText
 
-from muster.acceptance import AcceptanceReport
 from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
-from muster_coordinator.model.acceptance_records import AcceptanceFilter
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.store.history import HistoryFilter
 from muster_coordinator.store.runs_view import RunFilter
@@ -50,7 +48,7 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _example(**values: JsonValue) -> ConfigDict:
+def example(**values: JsonValue) -> ConfigDict:
     """An example of the body for the OpenAPI document."""
     return ConfigDict(json_schema_extra={"examples": [values]})
 
@@ -151,7 +149,7 @@ class HistoriesQuery(MetricQuery):
 class NewRun(Request):
     """The body of POST /nodes/{node}/runs."""
 
-    model_config = _example(check="gemm", params={"size": 8192})
+    model_config = example(check="gemm", params={"size": 8192})
 
     check: Name
     params: PlainJson = {}
@@ -160,7 +158,7 @@ class NewRun(Request):
 class NewSweep(SweepRequest, Request):
     """The body of POST /sweeps."""
 
-    model_config = _example(check="collective", select="rack=r1,r2", max_parallel="25%")
+    model_config = example(check="collective", select="rack=r1,r2", max_parallel="25%")
 
 
 class TransitionQuery(PageQuery):
@@ -184,7 +182,7 @@ OneLine = Annotated[
 class NewSession(Request):
     """The body of POST /session: a token, and who logs in with it."""
 
-    model_config = _example(token="the token of http.token_file", name="ann@example.org")  # noqa: S106 (no secret)
+    model_config = example(token="the token of http.token_file", name="ann@example.org")  # noqa: S106 (no secret)
 
     token: SecretStr = Field(min_length=1, description="The token that may read, or the one that may change everything")
     name: OneLine | None = Field(None, description="Who logs in; recorded with what they change")
@@ -193,7 +191,7 @@ class NewSession(Request):
 class Decision(Request):
     """Who decides, and why."""
 
-    model_config = _example(by="ann@example.org", reason="replacing a fan")
+    model_config = example(by="ann@example.org", reason="replacing a fan")
 
     by: OneLine | None = Field(
         None, description="Who decides; needed with a token, and ignored for those who have logged in under a name"
@@ -204,29 +202,9 @@ class Decision(Request):
 class Release(Decision):
     """The body of POST /nodes/{node}/release."""
 
-    model_config = _example(by="ann@example.org", reason="the fan is replaced", untested=False)
+    model_config = example(by="ann@example.org", reason="the fan is replaced", untested=False)
 
     untested: bool = Field(False, description="true: a node that is out of service returns without tests")
-
-
-class NewAcceptance(Request):
-    """The body of POST /acceptance: the report, as `muster check run --suite … --report-dir` writes it in JSON."""
-
-    by: OneLine | None = Field(
-        None, description="Who sends it; needed with a token, and ignored for those who have logged in under a name"
-    )
-    report: AcceptanceReport
-
-
-class AcceptanceQuery(PageQuery):
-    """The acceptances to list."""
-
-    node: Name | None = Field(None, description="Acceptances of this node, alone or with others")
-    verdict: Verdict | None = Field(None, description="Acceptances with this verdict")
-    suite: OneLine | None = Field(None, description="Acceptances with this suite")
-
-    def filter(self) -> AcceptanceFilter:
-        return AcceptanceFilter(node=self.node, verdict=self.verdict, suite=self.suite)
 
 
 class ExplainQuery(Request):
@@ -244,7 +222,7 @@ class ExportQuery(Request):
 class NewReference(ReferenceRow, Request):
     """The body of PUT /references: a reference without its origin, which is the operator."""
 
-    model_config = _example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
+    model_config = example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
 
     def reference(self) -> Reference:
         return Reference(**dict(self))

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.cases import cases
+from tests.coordinator.web.acceptances import acceptance, sent
 from yarl import URL
 
 from muster_coordinator.store.paging import make_cursor
@@ -61,6 +62,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "sweeps": SWEEP,
     "plan": SWEEP,
     "references": REFERENCE,
+    "acceptance": sent(acceptance("n1", "n2")),
     "session": {"token": "secret", "name": "ann"},
 }
 """Valid bodies, by the last word of the path; all other routes take a decision."""
@@ -99,10 +101,10 @@ def bodies(path, chance):
 
 def targets(path, chance):
     """The path with odd texts in the places of its parameters, and with odd queries."""
-    fit = path.format(node="n1", run="n1-1", sweep="s", baseline="b")
+    fit = path.format(node="n1", run="n1-1", sweep="s", baseline="b", report="a")
     if fit != path:
         for text in TEXTS:
-            yield path.format(**dict.fromkeys(("node", "run", "sweep", "baseline"), escaped(text)))
+            yield path.format(**dict.fromkeys(("node", "run", "sweep", "baseline", "report"), escaped(text)))
     for name in QUERIES:
         yield f"{fit}?{name}={escaped(chance.choice(TEXTS))}"
         for _ in range(ROUNDS):

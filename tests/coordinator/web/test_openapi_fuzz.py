@@ -13,9 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.coordinator.web.acceptances import acceptance, sent
 from tests.coordinator.web.described import route_of
 
 from muster.local_token import find_token
+from muster_coordinator.web.guard import ACCEPTANCE
 from muster_coordinator.web.route_table import ROUTES
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "5"))
@@ -53,6 +55,7 @@ checks.values = ["gemm", "nvml", "collective"]
 runs.values = {runs}
 sweeps.values = {sweeps}
 baselines.values = {baselines}
+reports.values = {reports}
 metrics.values = ["tflops", "busbw_gbps"]
 keys.values = ["rack", "name", "urgency", "label:pool"]
 people.values = ["ann", "bob"]
@@ -63,6 +66,7 @@ reasons.values = ["a fan", "the fan is replaced"]
 "path.node" = {{ dictionary = "nodes", probability = 0.8 }}
 "path.run" = {{ dictionary = "runs", probability = 0.8 }}
 "path.sweep" = {{ dictionary = "sweeps", probability = 0.8 }}
+"path.report" = {{ dictionary = "reports", probability = 0.8 }}
 "path.baseline" = {{ dictionary = "baselines", probability = 0.8 }}
 "query.node" = {{ dictionary = "nodes", probability = 0.5 }}
 "query.check" = {{ dictionary = "checks", probability = 0.5 }}
@@ -115,6 +119,8 @@ async def busy(coordinator, nodes, eventually):
             ("POST", "/api/v1/nodes/n1/release", BY),
         ):
             assert coordinator.ask(method, path, body)[0] == 200
+        status, _ = coordinator.ask("POST", ACCEPTANCE, sent(acceptance("n1", "n2", failed={"n2"})))
+        assert status == 201
         for name in SILENT:
             await connected[name].leave()
         await eventually(lambda: coordinator.get("/api/v1/fleet")["lost"] == sorted(SILENT))
@@ -131,6 +137,7 @@ def config(coordinator):
     """What Schemathesis must know: the token, and names of what there is."""
     token = find_token(Path(coordinator.settings["MUSTER_DATA_DIR"]), coordinator.url)
     lists = {name: ids(coordinator, name) for name in ("runs", "sweeps", "baselines")}
+    lists["reports"] = ids(coordinator, "acceptance")
     return CONFIG.format(token=json.dumps(token), nodes=json.dumps(NODES), silent=json.dumps(SILENT), **lists)
 
 
