@@ -109,6 +109,7 @@ class Node:
             gpu_models=frozenset(device.model for device in self.inventory.devices),
             lost=not self.online,
             left=self.left,
+            is_simulated=any(device.simulated for device in self.inventory.devices),
         )
 
     @property

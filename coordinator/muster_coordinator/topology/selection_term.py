@@ -27,7 +27,7 @@ _SHOWN = 5
 class Candidate:
     """The values of a node that selections compare; None or empty if unknown. A `lost` node is not HEALTHY.
 
-    Whether it has `left` the fleet counts only for the order of a list.
+    Whether it has `left` the fleet counts only for the order of a list. That it `is_simulated` only pages say.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Candidate:
     gpu_models: frozenset[str] = frozenset()
     lost: bool = False
     left: bool = False
+    is_simulated: bool = False
 
 
 KEYS: dict[str, Callable[[Candidate], Iterable[str | None]]] = {

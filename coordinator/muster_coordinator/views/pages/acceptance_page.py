@@ -52,7 +52,7 @@ class AcceptedRun:
     metrics: tuple[tuple[str, str], ...]
     bars: tuple[Bars, ...]
     curves: tuple[Curve, ...]
-    table: tuple[str, ...]
+    table: str
 
     @property
     def is_notable(self) -> bool:
@@ -123,7 +123,7 @@ def _run(run: Run) -> AcceptedRun:
         metrics=tuple((name, metric_text(value, name)) for name, value in run.metrics.items()),
         bars=tuple(bars(run)),
         curves=tuple(curves(run)),
-        table=tuple(table.splitlines()) if isinstance(table, str) else (),
+        table=table if isinstance(table, str) else "",
     )
 
 

@@ -63,6 +63,8 @@ def _parts(facts: FleetFacts, *, is_frozen: bool) -> Iterator[str]:
     yield f"{quarantine.away:,} of at most {count_text(quarantine.limit, 'node')} away"
     if quarantine.held:
         yield f"{count_text(len(quarantine.held), 'node')} held: faulty and not drained"
+    if simulated := sum(row.is_simulated for row in facts.rows if not row.left):
+        yield f"{count_text(simulated, 'node')} with simulated devices"
     if not is_frozen and not _lacks_an_actor(facts):
         yield _MODES[quarantine.mode]
 

@@ -10,6 +10,7 @@ from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.pages.bounded import Bounded, bounded
 from muster_coordinator.views.pages.fleet_facts import FleetFacts
+from muster_coordinator.views.pages.gist import gist
 from muster_coordinator.views.quarantine_text import why
 
 MOST_TASKS = 20
@@ -70,7 +71,7 @@ def _of_alarm(alarm: Alarm) -> PersonTask:
 def _held(case: CaseView) -> PersonTask:
     action = Action.NONE if case.requirement is None else case.requirement.action
     since = case.since if case.required_since is None else case.required_since
-    return PersonTask("held", "; ".join(why(case)), since, _todo(action), case.node)
+    return PersonTask("held", "; ".join(map(gist, why(case))), since, _todo(action), case.node)
 
 
 def _not_drained(facts: FleetFacts) -> Iterator[PersonTask]:
@@ -80,7 +81,7 @@ def _not_drained(facts: FleetFacts) -> Iterator[PersonTask]:
         if row.health is Health.FAILED and is_in_service and row.findings:
             worst = row.findings[0]
             why_not = "; mode is observe" if facts.quarantine.mode == "observe" else ""
-            text = f"Failed and in service{why_not}: {worst.summary}"
+            text = f"Failed and in service{why_not}: {gist(worst.summary)}"
             yield PersonTask("not drained", text, worst.since, _todo(worst.action), row.name)
 
 

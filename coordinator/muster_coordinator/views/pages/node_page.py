@@ -11,6 +11,7 @@ from muster_coordinator.model.nodes import NodeFinding, NodeView, StoryEntry
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.views.pages.bounded import Bounded, bounded
 from muster_coordinator.views.pages.finding_metric import finding_metric
+from muster_coordinator.views.pages.gist import gist
 from muster_coordinator.views.pages.measurements import Measurements
 from muster_coordinator.views.pages.page_row import PageRow, as_stale, row_of_view, worst_first
 from muster_coordinator.views.pages.selection_link import selection
@@ -24,6 +25,9 @@ MOST_VALUE = 200
 _JUDGED = ("value", "bound", "source")
 """What `judge_value` puts into the evidence: the measurement, the limit that it broke, and where the limit is from."""
 
+_SWEEP = "sweep"
+"""What a sweep puts into the evidence: its own id."""
+
 _COMPARED = ("value", "centre", "spread")
 """What a comparison puts into the evidence: the measurement, and the level that it is too far from."""
 
@@ -36,7 +40,10 @@ _OF_LEVEL = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingReason:
-    """A finding that stands against the node: what was measured, what was expected, and where that comes from."""
+    """A finding that stands against the node: what was measured, what was expected, and where that comes from.
+
+    `sweep` is the sweep that has convicted the node, if one has.
+    """
 
     label: str
     code: str
@@ -54,6 +61,7 @@ class FindingReason:
     seen: float
     runs: int
     run: str
+    sweep: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +86,8 @@ class CheckVerdict:
 class NodePage:
     """What the page shows of one node. A node that was forgotten has only its story, and `row` is None.
 
-    - `reasons`: why its health is as it is; `state`: why its service state is; `next_steps`: what must happen before it
-      is back; `not_done`: the actors that failed
+    - `reasons`: why its health is as it is, beside its findings; `state`: why its service state is; `next_steps`: what
+      must happen before it is back; `not_done`: the actors that failed
     - `findings`: what stands against it, the worst first; `measured`: its charts
     - `checks`: the last verdicts, the worst first; `runs` and `story`: the latest first
     """
@@ -133,6 +141,8 @@ def node_page(
 ) -> NodePage:
     """The page of this node at the time `at`. While the coordinator hears no node, it is not current."""
     row = None if view is None else row_of_view(view, is_away=False)
+    findings = Bounded() if view is None else _findings(view)
+    said = {finding.summary for finding in findings.items}
     return NodePage(
         name=name,
         at=at,
@@ -140,11 +150,11 @@ def node_page(
         row=row if row is None or is_current else as_stale(row),
         view=view,
         case=case,
-        reasons=() if view is None else view.reasons,
-        state=() if case is None else tuple(why_so_far(case)),
+        reasons=() if view is None else tuple(reason for reason in view.reasons if reason not in said),
+        state=() if case is None else tuple(map(gist, why_so_far(case))),
         next_steps=() if case is None else tuple(_next_steps(case)),
         not_done=() if case is None else tuple(not_done(case)),
-        findings=Bounded() if view is None else _findings(view),
+        findings=findings,
         measured=measured,
         checks=() if view is None else _checks(view, runs),
         places=() if view is None else _places(view),
@@ -177,7 +187,8 @@ def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReaso
     device = None if finding.device is None else devices.get(finding.device)
     cause = Cause.of(finding, finding.check, finding.uuid)
     value, bound, source, told = _measured(finding)
-    others = [(key, _value(value)) for key, value in finding.evidence.items() if key not in told]
+    sweep = finding.run if finding.evidence.get(_SWEEP) == finding.run else None
+    others = [(key, _value(value)) for key, value in finding.evidence.items() if key not in told and key != _SWEEP]
     todo = ACTION_TEXTS.get(finding.action, "")
     return FindingReason(
         label=cause.full,
@@ -196,6 +207,7 @@ def _reason(finding: NodeFinding, devices: Mapping[int, Device]) -> FindingReaso
         seen=finding.seen,
         runs=finding.runs,
         run=finding.run,
+        sweep=sweep,
     )
 
 

@@ -62,7 +62,8 @@ _PLAIN_SERVICES = frozenset({ServiceState.IN_SERVICE, ServiceState.ACCEPTING})
 class PageRow:
     """One node. `is_away`: it gives no capacity, whatever the reason. `findings` are the worst first.
 
-    `out_since`: since when it has its service state, if muster has taken it out of service.
+    `out_since`: since when it has its service state, if muster has taken it out of service. `is_simulated`: it has
+    simulated devices.
     """
 
     name: str
@@ -76,6 +77,7 @@ class PageRow:
     left: bool = False
     last_seen: float | None = None
     out_since: float | None = None
+    is_simulated: bool = False
     findings: tuple[NodeFinding, ...] = ()
 
     @property
@@ -124,6 +126,7 @@ def row_of_candidate(candidate: Candidate, *, is_away: bool) -> PageRow:
         condition=_condition(health, service, lost=candidate.lost),
         is_away=is_away,
         lost=candidate.lost,
+        is_simulated=candidate.is_simulated,
     )
 
 
@@ -141,6 +144,7 @@ def row_of_view(view: NodeView, *, is_away: bool, out_since: float | None = None
         left=view.left,
         last_seen=view.last_seen,
         out_since=out_since,
+        is_simulated=any(device.simulated for device in view.devices),
         findings=worst_first(view.findings),
     )
 

@@ -9,6 +9,7 @@ from muster_coordinator.model.findings import cause_label
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.quarantine import MassEvent
 from muster_coordinator.views.pages.bounded import Bounded, bounded
+from muster_coordinator.views.pages.gist import gist
 from muster_coordinator.views.pages.page_row import SELECTIONS, PageRow, RowCondition
 
 SILENT = "silent"
@@ -26,7 +27,7 @@ _ACTIONS = tuple(Action)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedCause:
-    """A cause: `label` is an XID or a code, `summary` that of the first node. `action` is the strongest suggested one.
+    """A cause: `label` is an XID or a code, `summary` the gist of the first node's. `action` is the strongest one.
 
     `select` finds the nodes in the table; None if there are too many for a selection. `is_mass_event`: so many nodes
     have it that draining is frozen.
@@ -72,7 +73,7 @@ def _cause(label: str, pairs: list[tuple[PageRow, NodeFinding]], mass: Mapping[s
     return RankedCause(
         label=label,
         code=first.code,
-        summary=first.summary,
+        summary=gist(first.summary),
         severity=min((finding.severity for _, finding in pairs), key=_SEVERITIES.index),
         action=max((finding.action for _, finding in pairs), key=_ACTIONS.index),
         nodes=bounded(names, MOST_NODES),

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from muster.instants import instant_text
 from muster.model import format_instant
 from muster.nouns import count
-from muster.terminal import in_one_line
+from muster.terminal import for_terminal, in_one_line
 from muster.version import __version__
 from muster_coordinator.model.acceptance_records import AcceptanceFilter
 from muster_coordinator.views.pages.acceptance_page import without_gpu_text
@@ -40,7 +40,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text}
+    environment.filters |= {"count": count_text, "noun": count, "time": _time, "metrics": metrics_text, "lines": _lines}
     environment.filters |= {
         "age": age_text,
         "duration": duration_text,
@@ -59,6 +59,11 @@ def _environment() -> Environment:
 def _as_text(value: Any) -> Any:
     """Text without control characters and marks of writing direction, which could rearrange what a person reads."""
     return in_one_line(value) if type(value) is str else value
+
+
+def _lines(text: str) -> Markup:
+    """A text whose lines and spaces stay as they are, for `<pre>`."""
+    return Markup.escape(for_terminal(text))
 
 
 def _time(at: float, now: float) -> Markup:

@@ -6,7 +6,7 @@ from tests.cases import cases
 from tests.coordinator.views.pages.fleet_rows import NOW, facts, found, row
 
 from muster.alarm import Alarm, AlarmKind
-from muster.model import Health, ServiceState, Severity
+from muster.model import Device, Health, ServiceState, Severity
 from muster_coordinator.model.load import CoordinatorLoad
 from muster_coordinator.model.nodes import DatabaseUse, StoryEntry
 from muster_coordinator.model.quarantine import MassEvent
@@ -43,6 +43,13 @@ def test_usable_is_what_gets_work_and_may_be_trusted():
     assert (made.usable, made.nodes) == (2, 5)
     assert made.parts == ("1 of at most 2 nodes away", "draining works")
     assert made.problems == ()
+
+
+def test_simulated_devices_are_said():
+    """A simulation is never taken for a fleet; nodes that have left do not count."""
+    gpu = Device(index=0, uuid="u", model="NVIDIA H100", simulated=True)
+    made = headline(facts(row("n1", devices=(gpu,)), row("n2"), row("n3", devices=(gpu,), left=True)))
+    assert "1 node with simulated devices" in made.parts
 
 
 @cases(

@@ -36,6 +36,17 @@ def test_a_device_that_has_been_exchanged_is_not_blamed():
     assert reason.is_other_device
 
 
+def test_a_finding_of_a_sweep_leads_to_the_sweep():
+    """Its id is not repeated as evidence; and what the finding says is not repeated as a reason."""
+    finding = found("collective.slow", summary="slow with n2", run="s1", evidence={"sweep": "s1", "confidence": 0.9})
+    made = page(view("n1", findings=(finding,), reasons=("slow with n2", "waits for a second run")))
+    (reason,) = made.findings.items
+    assert (reason.sweep, reason.evidence) == ("s1", (("confidence", "0.9"),))
+    assert made.reasons == ("waits for a second run",)
+    (other,) = page(view("n1", findings=(found(evidence={"sweep": "s1"}),))).findings.items
+    assert other.sweep is None
+
+
 def test_evidence_is_bounded():
     """An agent may send much of it."""
     finding = found(evidence={f"key{n}": "x" * 5000 for n in range(50)})

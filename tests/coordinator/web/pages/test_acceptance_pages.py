@@ -52,6 +52,13 @@ async def test_a_long_report_stays_short_on_the_page(pages):
     assert len(text) < 100_000
 
 
+async def test_a_table_of_a_check_keeps_its_columns(pages):
+    """Its lines and spaces are what makes it a table."""
+    table = "size  GB/s\n8     0.1"
+    report_id = await pages.fleet.accept(acceptance("n1", facts={"table": table}))
+    assert f"<pre>{table}</pre>" in await pages.get(f"/acceptance/{report_id}")
+
+
 async def test_a_node_leads_to_its_acceptances(pages):
     """The latest three, and all of them behind a link."""
     await pages.fleet.join("n1", "n2")

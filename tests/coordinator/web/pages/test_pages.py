@@ -68,6 +68,8 @@ async def test_fleets_of_any_size(pages, nodes):
     else:
         assert "No nodes yet" in fleet
         assert "No node has reported yet" in table
+    for path in ("/", "/nodes", "/sweeps", "/quarantine", "/events", "/acceptance", *(["/nodes/n0"] if nodes else [])):
+        assert not re.search(r"\b(nan|inf|(?<!of )1 nodes|(?!1\b)\d+ node)\b", Links(await pages.get(path)).text), path
 
 
 async def test_nodes_without_a_place_are_on_the_map(pages):
