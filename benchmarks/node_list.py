@@ -64,7 +64,7 @@ async def join(fleet: Fleet, broker: str, template: Template, names: list[str]) 
             batch = names[begin : begin + AT_ONCE]
             for name in batch:
                 message = codec.encode(template.inventory_of(name))
-                await client.publish(topics.node(name, NodeTopic.INVENTORY), message, qos=1)
+                await client.publish(topics.node(name, NodeTopic.INVENTORY), message, qos=1, retain=True)
             await until(partial(knows, fleet, begin + len(batch)), JOINED_WITHIN_S, POLL_S)
 
 
