@@ -52,6 +52,12 @@ STEADY_S = 10.0
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
 
+INVENTORY_WAITS_S = 1.0
+"""The longest wait of an inventory for the first word of a coordinator, which says whether it may come compressed. The
+broker keeps 20 KB for each node otherwise, and sends them all to a coordinator that starts. One that is there is heard
+within milliseconds.
+"""
+
 REPEAT_REPLY_S = 120.0
 """For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
 have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
@@ -87,6 +93,9 @@ class AgentLink:
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
         self._inventory_sent = False
+        self._inventory_deflated = False
+        self._has_heard_coordinator = False
+        self._connected_at = 0.0
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
         self._failed_kinds: set[str] = set()
@@ -168,9 +177,11 @@ class AgentLink:
 
     async def _greet(self, client: aiomqtt.Client) -> None:
         self._accepted = frozenset()  # the coordinator may be another one; its retained presence comes first
+        self._has_heard_coordinator = False
         own = [self._topics.node(self._node, NodeTopic.ACK), self._topics.node(self._node, NodeTopic.COMMAND)]
         await client.subscribe([(topic, 1) for topic in (*own, self._topics.coordinator, self._topics.references)])
         self.connected = True
+        self._connected_at = time.monotonic()
         self._metrics.connected.set(1)
         self._heartbeat.connected()
         self._inventory_sent = False
@@ -202,7 +213,8 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        due = min(self._heartbeat_due(), self._reports.next_due())
+        inventory_due = math.inf if self._inventory_sent else self._connected_at + INVENTORY_WAITS_S
+        due = min(self._heartbeat_due(), self._reports.next_due(), inventory_due if self._inventory else math.inf)
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
                 await self._wake.wait()
@@ -214,9 +226,8 @@ class AgentLink:
             await self._send_reply(client, self._replies.popleft())
         if self._heartbeat_due() <= time.monotonic():
             await self._send_heartbeat(client)
-        if self._inventory and not self._inventory_sent:
-            self._inventory_sent = True
-            await self._send(client, NodeTopic.INVENTORY, self._inventory, retain=True)
+        if self._inventory and not self._inventory_sent and self._may_send_inventory():
+            await self._send_inventory(client, self._inventory)
         self._reports.tick()
         # The coordinator accepts a run as evidence only after the node has announced its check.
         while self._inventory_sent and (report := self._reports.take_next(self._accepted)) is not None:
@@ -238,6 +249,15 @@ class AgentLink:
         payload = codec.encode_short(presence)
         topic = self._topics.node(self._node, NodeTopic.PRESENCE)
         await publish(client, topic, payload if kept else deflated(payload), retain=kept)
+
+    def _may_send_inventory(self) -> bool:
+        return self._has_heard_coordinator or time.monotonic() >= self._connected_at + INVENTORY_WAITS_S
+
+    async def _send_inventory(self, client: aiomqtt.Client, inventory: InventoryReport) -> None:
+        self._inventory_sent, self._inventory_deflated = True, DEFLATE in self._accepted
+        payload = codec.encode(inventory)
+        topic = self._topics.node(self._node, NodeTopic.INVENTORY)
+        await publish(client, topic, deflated(payload) if self._inventory_deflated else payload, retain=True)
 
     async def _send_reply(self, client: aiomqtt.Client, reply: AnyGroupReply) -> None:
         try:
@@ -300,6 +320,11 @@ class AgentLink:
             self._wake.set()
         self._leader = leader
         self._accepted = frozenset(presence.accepts) if presence.online else frozenset()
+        self._has_heard_coordinator = True
+        if presence.online and self._inventory_deflated and DEFLATE not in self._accepted:
+            self._inventory_sent = False  # it cannot read what the broker keeps
+        if not self._inventory_sent:
+            self._wake.set()
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
             self.reply(self._last_reply)
         self._inbox(CoordinatorSeen(presence))

@@ -10,6 +10,7 @@ from muster.wire.deflate import DEFLATED, deflated
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, Ack, CoordinatorPresence, Report
 from muster.wire.topics import NodeTopic
 from muster_agent.decide.events import CoordinatorSeen
+from muster_agent.wire import link as link_module
 from muster_agent.wire.outbox import Outbox
 
 
@@ -157,3 +158,23 @@ def test_the_id_of_a_scheduled_run_follows_from_its_number(tmp_path):
     assert ids[0].endswith(".1")
     assert ids[1] == "r2"
     outbox.close()
+
+
+async def test_an_inventory_waits_for_the_word_of_the_coordinator(mosquitto, tmp_path, monkeypatch):
+    """It comes compressed to one that takes that, and again in full to one that does not."""
+    monkeypatch.setattr(link_module, "INVENTORY_WAITS_S", 3600.0)
+    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
+        for epoch, accepts in enumerate(((DEFLATE,), (DEFLATE, REPEATS), ()), start=1):
+            await lead(coordinator, node, *accepts, epoch=epoch)
+        await coordinator.until(NodeTopic.INVENTORY, lambda seen: len(seen) == 2)
+        payloads = [payload for topic, payload in coordinator.payloads if topic is NodeTopic.INVENTORY]
+        assert [payload.startswith(DEFLATED) for payload in payloads] == [True, False]
+
+
+async def test_an_inventory_does_not_wait_for_a_coordinator_that_is_away(mosquitto, tmp_path, monkeypatch):
+    """The broker keeps it in full: the next coordinator may be any."""
+    monkeypatch.setattr(link_module, "INVENTORY_WAITS_S", 0.05)
+    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path):
+        await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
+        (payload,) = (payload for topic, payload in coordinator.payloads if topic is NodeTopic.INVENTORY)
+        assert not payload.startswith(DEFLATED)

@@ -1,0 +1,66 @@
+"""Nodes of a large fleet that stay as they are: each has sent its inventory and a run of each check, and beats.
+
+One connection speaks for all of them, so thousands cost this host little beside what is measured.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import aiomqtt
+from benchmarks.scale_template import Template
+
+import muster
+from muster.wire import codec
+from muster.wire.deflate import deflated
+from muster.wire.messages import Presence, new_id
+from muster.wire.topics import NodeTopic, Topics
+
+BEAT_S = 20.0
+"""A node is lost 30 s after its last heartbeat."""
+
+AT_ONCE = 50
+
+
+@asynccontextmanager
+async def beating(broker: str, template: Template, nodes: Sequence[str]) -> AsyncIterator[None]:
+    """These nodes, whose inventory is known, report their runs and beat while the context lasts."""
+    host, port = broker.removeprefix("mqtt://").split(":")
+    async with aiomqtt.Client(host, int(port)) as client, asyncio.TaskGroup() as tasks:
+        for node in nodes:
+            await client.publish(_topic(node, NodeTopic.REPORT), _report(node, template), qos=1)
+        beats = tasks.create_task(_beat(client, nodes))
+        yield
+        beats.cancel()
+
+
+async def _beat(client: aiomqtt.Client, nodes: Sequence[str]) -> None:
+    while True:
+        for start in range(0, len(nodes), AT_ONCE):
+            for node in nodes[start : start + AT_ONCE]:
+                presence = Presence(sent_at=time.time(), node=node, online=True, version=muster.__version__)
+                await client.publish(_topic(node, NodeTopic.PRESENCE), deflated(codec.encode_short(presence)))
+            await asyncio.sleep(BEAT_S * AT_ONCE / len(nodes))
+
+
+def _report(node: str, template: Template) -> bytes:
+    runs = [run for run, _ in template.checks.values()]
+    changed = [
+        run.model_copy(update={"id": new_id(), "node": node, "started_at": time.time(), "seq": seq})
+        for seq, run in enumerate(runs, start=1)
+    ]
+    report = codec.encode_report(
+        sent_at=time.time(),
+        node=node,
+        stream=new_id(),
+        after=0,
+        through=len(runs),
+        urgent=False,
+        runs=[run.model_dump_json(by_alias=True) for run in changed],
+    )
+    return deflated(report)
+
+
+def _topic(node: str, topic: NodeTopic) -> str:
+    return Topics("default").node(node, topic)
