@@ -20,6 +20,7 @@ from muster_coordinator.views.pages.headline import count_text
 from muster_coordinator.views.pages.node_page import metrics_text
 from muster_coordinator.views.pages.node_table import COLUMNS, TableAddress
 from muster_coordinator.views.pages.page_row import SELECTIONS
+from muster_coordinator.web.pages.map_cells import map_cells
 from muster_coordinator.web.pages.static_files import static_path
 
 NO_FILTER = AcceptanceFilter()
@@ -49,6 +50,7 @@ def _environment() -> Environment:
         "no_gpu": without_gpu_text,
     }
     environment.globals |= {"node_path": node_path, "nodes_path": _nodes_path, "static_path": static_path}
+    environment.globals |= {"map_cells": map_cells}
     environment.globals |= {"events_path": _events_path, "table_path": _table_path}
     environment.globals |= {"sweep_path": sweep_path, "sweeps_path": _sweeps_path}
     environment.globals |= {"acceptance_path": acceptance_path, "acceptances_path": _acceptances_path}
