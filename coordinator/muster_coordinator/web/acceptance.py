@@ -1,6 +1,7 @@
 """Routes about acceptance reports: nodes and jobs send them, people and programs read them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
 from aiohttp import web
@@ -13,6 +14,7 @@ from muster_coordinator.store.acceptance_reports import AcceptanceReports
 from muster_coordinator.web.acceptance_requests import AcceptanceQuery, NewAcceptance
 from muster_coordinator.web.answers import answer, answer_large
 from muster_coordinator.web.guard import ACCEPTANCE, decided_by
+from muster_coordinator.web.large_bodies import LargeBodies
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import NoQuery, body, query
 
@@ -28,6 +30,7 @@ class AcceptanceApi:
 
     pipeline: Pipeline
     reports: AcceptanceReports
+    bodies: LargeBodies = field(default_factory=partial(LargeBodies, MOST_BYTES))
 
     async def send(self, request: web.Request) -> web.Response:
         """Stores a report that `muster check run` has made, up to 8 MiB. Returns what it came to.
@@ -35,13 +38,17 @@ class AcceptanceApi:
         A report that is there already stays as it is. One whose verdicts do not follow from its runs is refused.
         """
         query(request, NoQuery)
-        sent = await body(request.clone(client_max_size=MOST_BYTES), NewAcceptance)
-        if wrong := next(contradictions(sent.report), None):
-            raise Refused(f"field 'report': {wrong}; send the file as `muster check run` has written it")
-        by = decided_by(request, sent.by)
-        record = acceptance_record(sent.report, received_at=self.pipeline.clock(), sent_by=by)
+        async with self.bodies.taken(request) as taken:
+            sent = await body(taken, NewAcceptance)
+            record = self._record(sent, decided_by(request, sent.by))
         stored = await self.reports.add(record)
         return answer(stored, HTTPStatus.CREATED, Location=f"{ACCEPTANCE}/{stored.id}")
+
+    def _record(self, sent: NewAcceptance, by: str) -> AcceptanceRecord:
+        """The record of a report. Raises Refused if the report contradicts itself."""
+        if wrong := next(contradictions(sent.report), None):
+            raise Refused(f"field 'report': {wrong}; send the file as `muster check run` has written it")
+        return acceptance_record(sent.report, received_at=self.pipeline.clock(), sent_by=by)
 
     async def list(self, request: web.Request) -> web.Response:
         """The acceptances, the latest received first."""

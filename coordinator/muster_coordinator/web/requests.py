@@ -271,7 +271,7 @@ async def body(request: web.Request, kind: type[R]) -> R:
     """The JSON body as `kind`. Raises a Problem if it is not JSON or not valid."""
     if request.content_type != "application/json":
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a JSON body with Content-Type: application/json")
-    given = await _read(request)
+    given = await read_body(request)
     try:
         values = pydantic_core.from_json(given, allow_inf_nan=False)
     except ValueError as error:
@@ -288,7 +288,7 @@ async def form(request: web.Request, kind: type[R]) -> R:
     if request.content_type != FORM:
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "this is for the forms of pages; programs use /api/v1")
     try:
-        fields = parse_qsl((await _read(request)).decode(), max_num_fields=MOST_FIELDS)
+        fields = parse_qsl((await read_body(request)).decode(), max_num_fields=MOST_FIELDS)
     except ValueError:
         raise Problem(HTTPStatus.BAD_REQUEST, f"the body is not a form with at most {MOST_FIELDS} fields") from None
     values = dict(fields)
@@ -298,7 +298,8 @@ async def form(request: web.Request, kind: type[R]) -> R:
         return kind.model_validate(values)
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_body(request: web.Request) -> bytes:
+    """The bytes of the body. Raises a Problem if it is too large, too slow, or not compressed as it says."""
     try:
         async with asyncio.timeout(BODY_S):
             return await request.read()
