@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import Asked
 from muster_coordinator.views.pages.bounded import Bounded, bounded
+from muster_coordinator.views.pages.gist import gist
 from muster_coordinator.views.quarantine_text import what_was_asked
 
 STORY_KINDS = ("health", "service", "lost", "back", "joined", "left", "convicted", "forgotten", "drift")
@@ -36,7 +37,7 @@ def recent_changes(
     latest: dict[tuple[str, str], float] = {}
     nodes: dict[tuple[str, str], dict[str, None]] = {}
     for entry in story:
-        key = entry.kind, entry.text.partition(_RETEST)[0]
+        key = entry.kind, gist(entry.text.partition(_RETEST)[0])
         latest[key] = max(entry.at, latest.get(key, entry.at))
         nodes.setdefault(key, {})[entry.node] = None
     changes = [RecentChange(at, *key, bounded(nodes[key], MOST_NODES)) for key, at in latest.items()]
