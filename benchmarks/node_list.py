@@ -30,9 +30,11 @@ from benchmarks.fleet import POLL_S, Fleet, mosquitto
 from benchmarks.scale_parts import until
 from benchmarks.scale_template import Template, recorded
 
+import muster
 from muster.client import PAGE, Client
 from muster.errors import Unavailable
 from muster.wire import codec
+from muster.wire.messages import Presence
 from muster.wire.topics import NodeTopic, Topics
 
 JOINED_WITHIN_S = 300.0
@@ -56,15 +58,23 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
 
 
 async def join(fleet: Fleet, broker: str, template: Template, names: list[str]) -> None:
-    """Sends the inventory of every node, and returns when the coordinator knows them all."""
+    """Sends a heartbeat and the inventory of every node, and returns when the coordinator knows them all.
+
+    The broker keeps both, as it does those of agents: the coordinator may begin to listen in the middle of it. An
+    inventory alone, when it was kept, is no sign that its node is there.
+    """
     host, port = broker.removeprefix("mqtt://").split(":")
     topics = Topics("default")
     async with aiomqtt.Client(host, int(port)) as client:
         for begin in range(0, len(names), AT_ONCE):
             batch = names[begin : begin + AT_ONCE]
             for name in batch:
-                message = codec.encode(template.inventory_of(name))
-                await client.publish(topics.node(name, NodeTopic.INVENTORY), message, qos=1, retain=True)
+                presence = Presence(sent_at=time.time(), node=name, online=True, version=muster.__version__)
+                for topic, message in (
+                    (NodeTopic.PRESENCE, presence),
+                    (NodeTopic.INVENTORY, template.inventory_of(name)),
+                ):
+                    await client.publish(topics.node(name, topic), codec.encode(message), qos=1, retain=True)
             await until(partial(knows, fleet, begin + len(batch)), JOINED_WITHIN_S, POLL_S)
 
 

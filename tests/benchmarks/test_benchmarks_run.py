@@ -79,6 +79,7 @@ PARTS = {
     "prometheus_scrape",
     "quarantine_cluster",
     "quarantine_crowd",
+    "quiet_nodes",
     "quarantine_fleet",
     "quarantine_latency",
     "quarantine_storm",
