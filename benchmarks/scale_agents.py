@@ -8,7 +8,7 @@ the measurements, the processes and the disk: the outbox is in memory.
 Arguments: the URL of the broker, the file, and the first and last number of its nodes. It ends with its standard input,
 on which commands come as lines:
 
-- `fail NODE CODE` makes a node report a fault at once, and prints when.
+- `fail CODE NODE...` makes these nodes report a fault at once, and prints when.
 - `speed FACTOR` makes all nodes run their checks FACTOR times as often; 0 stops them. It prints how many runs there
   were so far.
 - `runs` prints how many runs there were so far.
@@ -157,9 +157,10 @@ async def _obey(agents: dict[str, SimulatedAgent]) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := (await reader.readline()).decode():
         match line.split():
-            case "fail", node, code:
+            case "fail", code, *nodes:
                 print(time.time(), flush=True)
-                agents[node].fail(code)
+                for node in nodes:
+                    agents[node].fail(code)
             case "speed", factor:
                 for agent in agents.values():
                     agent.set_speed(float(factor))

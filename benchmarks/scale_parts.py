@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -156,7 +156,12 @@ class Crowd:
 
     async def fail(self, number: int, code: str) -> float:
         """Makes a node report a fault. Returns when it did."""
-        return await _command(self.processes[number // self._size], f"fail {node_name(number)} {code}")
+        return await self.fail_together([number], code)
+
+    async def fail_together(self, numbers: Sequence[int], code: str) -> float:
+        """Makes these nodes report a fault at once; all are in the process of the first. Returns when they did."""
+        nodes = " ".join(map(node_name, numbers))
+        return await _command(self.processes[numbers[0] // self._size], f"fail {code} {nodes}")
 
     async def set_speed(self, factor: float) -> float:
         """Makes all nodes run their checks `factor` times as often. Returns how many runs they have made so far."""
