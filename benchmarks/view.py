@@ -45,6 +45,12 @@ new PerformanceObserver(list => tasks.push(...list.getEntries().map(task => task
   .observe({ type: "longtask", buffered: true });
 """
 
+PAINTED = """() => new Promise(done => new PerformanceObserver(list => {
+  const [paint] = list.getEntriesByName("first-contentful-paint");
+  if (paint) done(paint.startTime / 1000);
+}).observe({ type: "paint", buffered: true }))"""
+"""When the browser has painted first, in seconds since it began to load; a page may be loaded before."""
+
 APPEARED = """([node, ms]) => new Promise((done, fail) => {
   let cell = null;
   const look = () => {
@@ -112,7 +118,7 @@ async def first_paints(browser: Browser, url: str, times: int) -> list[Figure]:
 
         page.on("requestfinished", note)
         await page.goto(f"{url}/", wait_until="load")
-        paints.append(await page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"))
+        paints.append(await page.evaluate(PAINTED))
         sizes = {request.url: (await request.sizes())["responseBodySize"] for request in seen}
         await context.close()
     scripts = sum(size for address, size in sizes.items() if ".js" in address)
