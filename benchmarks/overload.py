@@ -7,13 +7,13 @@ minutes after the end each run is stored exactly once.
 Method: simulated agents as in `fleet_scale`, with the real outbox, link and encoder, real Mosquitto and coordinator,
 which enforces on a stand-in of the Kubernetes API. The best rate is found first: it is the highest rate that it takes
 for good without being overloaded. The nodes run their checks STEP times as often, again and again, until the
-coordinator says that it is overloaded or takes less than KEEPS_UP of what is made. Each rate settles before it counts:
-agents gather runs for up to 45 s, and send whole runs until the first of each check are acknowledged. The best rate is
-what it took at the last rate but one; there is a figure of how many of its runs came as repeats. The nodes slow down
-until nothing waits, and go back to that rate. Then they run their checks three times as often. Every few seconds
-another node has a fault. After two minutes the nodes stop, and what they have kept must arrive. When all have joined
-and settled, the coordinator gets a tenth of a core only, in turns of 25 ms, so that agents on the same host can make
-more than it takes.
+coordinator says that it is overloaded or does not keep up: by the end it has taken less than KEEPS_UP of what was made,
+and lacks more than a run of each node, which may be on its way. Each rate settles before it counts: agents gather runs
+for up to 45 s, and send whole runs until the first of each check are acknowledged. The best rate is what it took at the
+last rate but one; there is a figure of how many of its runs came as repeats. The nodes slow down until nothing waits,
+and go back to that rate. Then they run their checks three times as often. Every few seconds another node has a fault.
+After two minutes the nodes stop, and what they have kept must arrive. When all have joined and settled, the coordinator
+gets a tenth of a core only, in turns of 25 ms, so that agents on the same host can make more than it takes.
 
 Limits: simulated are the measurements and the Kubernetes API. The agents' outboxes are in memory. The best rate may be
 too low by one step. In an overload reports have more runs, which makes them cheaper: more than 100 % is no mistake.
@@ -118,7 +118,7 @@ class Overload:
                 f"made {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, overloaded {last.overloaded}",
                 flush=True,
             )
-            if last.overloaded or taken < KEEPS_UP * made:
+            if last.overloaded or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made):
                 break
             best = Steady(factor, taken / passed_s, (last.repeats - first.repeats) / taken)
             factor *= STEP

@@ -35,7 +35,7 @@ SMALLEST = {
             "--settle-s",
             "1",
             "--step-s",
-            "1",
+            "3",
             "--steps",
             "2",
             "--after-s",
