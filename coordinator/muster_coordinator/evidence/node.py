@@ -1,12 +1,13 @@
 """The coordinator's present knowledge about one node."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pydantic_core import to_json
 
 from muster.check import PLUGINS_LOADED, CheckInfo
-from muster.model import Health, Inventory, Run, ServiceState, Severity, Topology
+from muster.model import Device, Health, Inventory, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.health import Evidence, present_health
@@ -25,6 +26,17 @@ coordinator takes the runs of every node late, and a new fault within some secon
 """
 
 _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
+
+
+class Hardware(NamedTuple):
+    """The models of the devices of a node, and whether any of them is simulated."""
+
+    gpu_models: frozenset[str]
+    is_simulated: bool
+
+    @classmethod
+    def of(cls, devices: Collection[Device]) -> "Hardware":
+        return cls(frozenset(device.model for device in devices), any(device.simulated for device in devices))
 
 
 @dataclass(slots=True)
@@ -69,6 +81,7 @@ class Node:
     inventory_digest: str = ""
     backlog_before: float | None = None
     _inventory_bytes: int | None = None
+    _hardware: Hardware | None = None
 
     @classmethod
     def from_record(cls, record: NodeRecord, tested_at: float = 0.0) -> "Node":
@@ -106,11 +119,18 @@ class Node:
             health=present_health(self.health, lost=not self.online),
             service=self.service,
             machine_type=self.inventory.machine_type,
-            gpu_models=frozenset(device.model for device in self.inventory.devices),
+            gpu_models=self.hardware.gpu_models,
             lost=not self.online,
             left=self.left,
-            is_simulated=any(device.simulated for device in self.inventory.devices),
+            is_simulated=self.hardware.is_simulated,
         )
+
+    @property
+    def hardware(self) -> Hardware:
+        """What lists say of its devices. It is kept: some lists have 10,000 nodes."""
+        if self._hardware is None:
+            self._hardware = Hardware.of(self.inventory.devices)
+        return self._hardware
 
     @property
     def inventory_bytes(self) -> int:
@@ -213,7 +233,7 @@ class Node:
         before = (self.inventory, self.checks, self.plugins)
         self.inventory, self.plugins = message.inventory, message.plugins
         self.announced = AnnouncedChecks.of(message.checks)
-        self._inventory_bytes = None
+        self._inventory_bytes = self._hardware = None
         return before != (self.inventory, self.checks, self.plugins)
 
     def record(self) -> NodeRecord:

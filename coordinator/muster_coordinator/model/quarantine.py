@@ -260,9 +260,9 @@ class QuarantineRecord(Data):
     @property
     def is_away(self) -> bool:
         """Whether it gives no capacity now, whatever the reason."""
-        is_out = self.state in OUT or self.actors.shut_out_as is not None
-        is_marked = any(seen.mark in KEEPING_OUT for seen in self.actors.observed.values())
-        return is_out or not self.is_online or is_marked or bool(self.kept_off)
+        if self.state in OUT or self.actors.shut_out_as is not None or not self.is_online:
+            return True
+        return any(seen.mark in KEEPING_OUT or seen.keeps_off is not None for seen in self.actors.observed.values())
 
     @property
     def kept_off(self) -> tuple[str, ...]:
