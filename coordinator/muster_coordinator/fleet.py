@@ -23,7 +23,7 @@ from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.evidence.report_intake import ReportIntake
 from muster_coordinator.model import events
 from muster_coordinator.model import quarantine_events as quarantine
-from muster_coordinator.model.baselines import BaselineView, FleetFinding
+from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, FleetEvent, FleetRequest
 from muster_coordinator.model.load import CoordinatorLoad, LoadSeen, LogLoad, ReportInvited
@@ -175,6 +175,11 @@ class Fleet:
         """The running sweeps in their present state."""
         return [sweep.record() for sweep in self._sweeps.running.values()]
 
+    @property
+    def offered_checks(self) -> set[str]:
+        """The checks that a sweep can measure with."""
+        return self._sweeps.offered_checks
+
     def forecast(self, request: SweepRequest) -> Forecast:
         """The plan and cost of a sweep. Raises Refused if the sweep itself would be refused."""
         return self._sweeps.forecast(request)
@@ -226,11 +231,6 @@ class Fleet:
     def comparisons(self) -> int:
         """The numbers of baselines and fingerprints."""
         return len(self._registry.baselines)
-
-    @property
-    def findings(self) -> tuple[FleetFinding, ...]:
-        """The findings about many nodes at once."""
-        return self._registry.baselines.findings()
 
     def view(self, now: float) -> FleetView:
         """The fleet as a whole."""

@@ -113,7 +113,7 @@ class CoordinatorMetrics(Collector):
         fleet, now = self._pipeline.fleet, self._pipeline.clock()
         yield from node_metrics(fleet.tally(now), now)
         yield gauge("muster_baselines", "Baselines and fingerprints", fleet.comparisons)
-        yield gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.findings))
+        yield gauge("muster_fleet_findings", "Findings about the whole fleet", len(fleet.view(now).findings))
         yield gauge("muster_sweeps_running", "Sweeps that are running", fleet.running)
         yield gauge("muster_epoch", "The coordinator's epoch", fleet.epoch)
         for name, count in asdict(fleet.counts).items():

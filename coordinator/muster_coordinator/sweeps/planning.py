@@ -38,7 +38,7 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
     check_limits(request)
     if not nodes:
         raise Refused("there are no nodes yet: start an agent on each with `muster agent`")
-    offered = {check for node in nodes.values() for check in node.checks}
+    offered = offered_checks(nodes.values())
     if request.check not in offered:
         raise Refused(unknown("check", request.check, offered))
     meant = _meant(request, nodes, declared)
@@ -58,6 +58,12 @@ def plan_sweep(event: SweepRequested, nodes: Mapping[str, Node], declared: Mappi
     require_fit(check.name, check.params, request.params)
     absent = {name: obstacle for name, obstacle in meant.items() if obstacle is not None}
     return _plan(event, check, strategy, members, absent | others)
+
+
+def offered_checks(nodes: Iterable[Node]) -> set[str]:
+    """The checks that at least one of the nodes has."""
+    announced = {id(node.announced): node.announced for node in nodes}  # most nodes have the same
+    return {check for each in announced.values() for check in each.by_name}
 
 
 def plan_again(record: SweepRecord, nodes: Mapping[str, Node]) -> SweepPlan:

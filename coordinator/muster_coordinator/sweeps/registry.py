@@ -20,7 +20,7 @@ from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
-from muster_coordinator.sweeps.planning import plan_again, plan_sweep
+from muster_coordinator.sweeps.planning import offered_checks, plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import (
     RESTARTED,
     AfterRestart,
@@ -75,6 +75,11 @@ class SweepRegistry:
         """The record of a running sweep, with its groups, or of one that has ended lately, without them."""
         running = self.running.get(id)
         return self._ended.get(id) if running is None else running.record()
+
+    @property
+    def offered_checks(self) -> set[str]:
+        """The checks that a sweep can measure with."""
+        return offered_checks(self._registry.nodes.values())
 
     def forecast(self, request: SweepRequest) -> Forecast:
         """The forecast of a sweep. Raises Refused if the sweep would be refused."""

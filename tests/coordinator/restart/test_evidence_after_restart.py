@@ -117,7 +117,8 @@ def known(fleet: Fleet, now: float) -> dict[str, Any]:
         nodes[name] = view.model_dump(mode="json", include=fields)
         nodes[name]["checks"] = plain(nodes[name]["checks"])
     baselines = [view.model_dump(mode="json") for view in fleet.baselines()]
-    return {"nodes": nodes, "baselines": baselines, "findings": fleet.findings, "comparisons": fleet.comparisons}
+    findings = fleet.view(now).findings
+    return {"nodes": nodes, "baselines": baselines, "findings": findings, "comparisons": fleet.comparisons}
 
 
 def plain(verdicts: dict[str, str]) -> dict[str, str]:

@@ -32,9 +32,15 @@ async def as_error_pages(request: web.Request, handler: Handler) -> web.StreamRe
             root=root_of(request),
             title=status.phrase,
             detail=detail,
+            form_path=_form_path(request),
             is_logged_out=status is HTTPStatus.UNAUTHORIZED,
         )
         return page_response(html, status, **headers)
+
+
+def _form_path(request: web.Request) -> str:
+    """The page with the form that was sent, below `/`; empty if none was. The forms of a page are sent below it."""
+    return request.rel_url.raw_path.strip("/").rpartition("/")[0] if request.method == hdrs.METH_POST else ""
 
 
 def _described(

@@ -74,17 +74,18 @@ class Pages:
 
     def routes(self) -> list[web.RouteDef]:
         """All pages, and the files that they load."""
+        sweeps = SweepPages(self._reader)
         return [
             web.get("/", self.fleet),
             web.get("/nodes/{node}", self.node),
             web.get("/help", self.help),
             *NodeTablePage(self._reader).routes(),
-            *SweepPages(self._reader).routes(),
+            *sweeps.routes(),
             *QuarantinePages(self._reader, self._operations).routes(),
             *EventPages(self._reader).routes(),
             *AcceptancePages(self._reader).routes(),
             *NodeActions(self._operations).routes(),
-            *SweepActions(self._operations, self._reader).routes(),
+            *SweepActions(self._operations, self._reader, sweeps).routes(),
             *static_routes(),
         ]
 

@@ -3,11 +3,8 @@
 import asyncio
 
 from aiohttp import web
-from pydantic import Field
 
-from muster.model import Name
-from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.sweep_records import SweepRequest
+from muster.errors import Refused
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
 from muster_coordinator.web.guard import CALLER
 from muster_coordinator.web.operations import Operations
@@ -15,29 +12,20 @@ from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.login_pages import see_other
 from muster_coordinator.web.pages.response import page_response, root_of
-from muster_coordinator.web.pages.templates import render, sweep_path
-from muster_coordinator.web.requests import MOST_SELECTION, NoQuery, Request, form, query
+from muster_coordinator.web.pages.sweep_form import SweepForm
+from muster_coordinator.web.pages.sweep_pages import SweepPages
+from muster_coordinator.web.pages.templates import render, sweep_path, sweeps_path
+from muster_coordinator.web.requests import NoQuery, form, query
 from muster_coordinator.web.sweep_lookup import find_sweep
-
-
-class SweepForm(Request):
-    """A sweep as the form asks for it; the API takes more. Without a selection all nodes take part."""
-
-    check: Name
-    select: str | None = Field(None, max_length=MOST_SELECTION)
-    strategy: Strategy | None = None
-    max_parallel: str | None = Field(None, max_length=20)
-
-    def request(self) -> SweepRequest:
-        return SweepRequest(**self.model_dump(exclude_none=True))
 
 
 class SweepActions:
     """Carries out what the forms ask for."""
 
-    def __init__(self, operations: Operations, reader: FleetReader) -> None:
+    def __init__(self, operations: Operations, reader: FleetReader, pages: SweepPages) -> None:
         self._operations = operations
         self._reader = reader
+        self._pages = pages
 
     def routes(self) -> list[web.RouteDef]:
         """The routes that the forms are sent to."""
@@ -52,7 +40,10 @@ class SweepActions:
         query(request, NoQuery)
         wanted = await form(request, SweepForm)
         fleet = self._operations.pipeline.fleet
-        forecast = fleet.forecast(wanted.request())
+        try:
+            forecast = fleet.forecast(wanted.request())
+        except Refused as error:
+            return await self._pages.refused(request, wanted, str(error))
         html = await asyncio.to_thread(
             render,
             "sweep_plan",
@@ -61,6 +52,7 @@ class SweepActions:
             at=self._operations.pipeline.clock(),
             is_current=self._reader.is_current,
             wanted=wanted,
+            form_path=sweeps_path(**wanted.model_dump(mode="json", exclude_none=True)),
             text=forecast_text(forecast),
             operator=Operator.of(request),
         )
@@ -70,7 +62,10 @@ class SweepActions:
         """Starts the sweep and leads to its page."""
         query(request, NoQuery)
         wanted = await form(request, SweepForm)
-        sweep = await self._operations.start_sweep(wanted.request(), request[CALLER].name)
+        try:
+            sweep = await self._operations.start_sweep(wanted.request(), request[CALLER].name)
+        except Refused as error:
+            return await self._pages.refused(request, wanted, str(error))
         return see_other(root_of(request) + sweep_path(sweep))
 
     async def abort(self, request: web.Request) -> web.Response:

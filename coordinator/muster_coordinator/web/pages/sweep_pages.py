@@ -19,6 +19,7 @@ from muster_coordinator.views.sweeps.explanation import explain
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.fleet_reader import FleetReader
 from muster_coordinator.web.pages.response import page_response, root_of
+from muster_coordinator.web.pages.sweep_form import SweepFields
 from muster_coordinator.web.pages.templates import render
 from muster_coordinator.web.requests import Request, query
 from muster_coordinator.web.sweep_lookup import find_sweep
@@ -27,8 +28,8 @@ MOST_NAME = 253
 """Characters of the name of a node."""
 
 
-class SweepTableQuery(Request):
-    """The page of the sweeps, as the API takes it."""
+class SweepTableQuery(SweepFields):
+    """The page of the sweeps, as the API takes it, and what its form says already."""
 
     cursor: str | None = None
     near: Name | None = Field(None, alias="with", description="The node with whose neighbours a sweep is to be started")
@@ -54,19 +55,14 @@ class SweepPages:
         """The running sweeps, then those that have ended, the latest first."""
         wanted = query(request, SweepTableQuery)
         fleet = self._reader.pipeline.fleet
-        latest = await self._reader.store.sweeps(PAGE_SIZE, wanted.cursor)
-        is_first = wanted.cursor is None
-        table = sweep_table(
-            fleet.sweeps() if is_first else (),
-            latest.items,
-            at=self._reader.pipeline.clock(),
-            is_first=is_first,
-            next_cursor=latest.next_cursor,
-        )
-        shell = self._shell(request)
-        near = None if wanted.near is None else fleet.node(wanted.near, table.at)
-        offered = {"select": "" if near is None else neighbours(near), "strategies": tuple(Strategy)}
-        return page_response(await asyncio.to_thread(render, "sweeps", table=table, **offered, **shell))
+        near = None if wanted.near is None else fleet.node(wanted.near, self._reader.pipeline.clock())
+        fields = wanted if near is None else wanted.model_copy(update={"select": neighbours(near)})
+        return page_response(await self._table(request, fields, cursor=wanted.cursor))
+
+    async def refused(self, request: web.Request, fields: SweepFields, reason: str) -> web.Response:
+        """The page with the form as it was sent, and the reason why it was refused."""
+        html = await self._table(request, fields, refused=reason)
+        return page_response(html, HTTPStatus.UNPROCESSABLE_ENTITY)
 
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep: its verdict and culprits, its rounds and pairs, and the reason for one node if it is named."""
@@ -77,6 +73,23 @@ class SweepPages:
         # In a thread: the page of a sweep of 1,000 nodes takes a second.
         html, status = await asyncio.to_thread(_rendered, record, places, asked_why, at, shell)
         return page_response(html, status)
+
+    async def _table(
+        self, request: web.Request, fields: SweepFields, *, cursor: str | None = None, refused: str = ""
+    ) -> str:
+        fleet = self._reader.pipeline.fleet
+        latest = await self._reader.store.sweeps(PAGE_SIZE, cursor)
+        is_first = cursor is None
+        table = sweep_table(
+            fleet.sweeps() if is_first else (),
+            latest.items,
+            at=self._reader.pipeline.clock(),
+            is_first=is_first,
+            next_cursor=latest.next_cursor,
+        )
+        form = {"fields": fields, "checks": sorted(fleet.offered_checks), "strategies": tuple(Strategy)}
+        shell = self._shell(request)
+        return await asyncio.to_thread(render, "sweeps", table=table, **form, refused=refused, **shell)
 
     def _shell(self, request: web.Request) -> Mapping[str, Any]:
         """What the frame of a page needs."""

@@ -52,7 +52,7 @@ def _environment() -> Environment:
     environment.globals |= {"node_path": node_path, "nodes_path": _nodes_path, "static_path": static_path}
     environment.globals |= {"map_cells": map_cells}
     environment.globals |= {"events_path": _events_path, "table_path": _table_path}
-    environment.globals |= {"sweep_path": sweep_path, "sweeps_path": _sweeps_path}
+    environment.globals |= {"sweep_path": sweep_path, "sweeps_path": sweeps_path}
     environment.globals |= {"acceptance_path": acceptance_path, "acceptances_path": _acceptances_path}
     environment.globals |= {"SELECTIONS": SELECTIONS, "COLUMNS": COLUMNS, "version": __version__}
     return environment
@@ -96,9 +96,9 @@ def sweep_path(id: str) -> str:
     return f"sweeps/{quote(id, safe='')}"
 
 
-def _sweeps_path(cursor: str | None = None) -> str:
-    """The path of a page of the sweeps, below `/`."""
-    return "sweeps" if cursor is None else f"sweeps?{urlencode({'cursor': cursor})}"
+def sweeps_path(**query: str) -> str:
+    """The path of the page of the sweeps with this query, below `/`."""
+    return _with_query("sweeps", **query)
 
 
 def acceptance_path(id: str) -> str:

@@ -78,6 +78,8 @@ async def test_who_does_not_give_a_name_is_asked_for_it(page, fleet):
     await hold.get_by_label("Reason").fill("a fan")
     await hold.get_by_role("button").click()
     assert "field 'by'" in await page.locator("main").inner_text()
+    await page.get_by_role("link", name="Back to the form").click()
+    assert page.url == f"{fleet.url}/nodes/n01"
     assert fleet.shell.pipeline.fleet.case("n01").hold is None
 
 
@@ -100,10 +102,29 @@ async def test_an_operator_plans_and_starts_a_sweep(page, fleet):
     await page.get_by_role("button", name="End the sweep").click()
     assert "aborted by eve" in await page.locator("main").inner_text()
     assert fleet.shell.pipeline.fleet.sweeps() == []
-    await page.goto("/sweeps")
+
+
+@pytest.mark.parametrize("button", ["Plan it", "Start it now"])
+async def test_a_refused_sweep_can_be_mended(page, fleet, button):
+    """The form says what is wrong and keeps what was typed; so does the way back from a plan."""
+    await page.goto("/sweeps?select=name%3Dn0%5B1-3%5D&max_parallel=2")
+    await log_in(page, OPERATE, "eve")
     await page.get_by_label("Check").fill("collectiv")
-    await page.get_by_role("button", name="Start it now").click()
-    assert "did you mean" in await page.locator("main").inner_text()
+    await page.get_by_label("Strategy").select_option("pairs")
+    await page.get_by_role("button", name=button).click()
+    assert "did you mean 'collective'" in await page.get_by_role("alert").inner_text()
+    assert await typed(page) == ["collectiv", "name=n0[1-3]", "pairs", "2"]
+    assert "collective" in await page.locator("datalist option").all_inner_texts()
+    assert fleet.shell.pipeline.fleet.sweeps() == []
+    await page.get_by_label("Check").fill("collective")
+    await page.get_by_role("button", name="Plan it").click()
+    await page.get_by_role("link", name="Change it").click()
+    assert await typed(page) == ["collective", "name=n0[1-3]", "pairs", "2"]
+
+
+async def typed(page):
+    """What the fields of a sweep say."""
+    return [await page.locator(f"#{field}").input_value() for field in ("check", "nodes", "strategy", "parallel")]
 
 
 async def test_an_operator_runs_a_check(page, fleet):
