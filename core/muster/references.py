@@ -80,9 +80,10 @@ class ReferenceRow(Data, extra="forbid"):
 
 
 class Reference(ReferenceRow, extra="ignore"):
-    """One row with its origin, by default the operator's."""
+    """One row with its origin, by default the operator's. `set_by`: which operator, if they had logged in."""
 
     origin: Origin = Origin.OPERATOR
+    set_by: str | None = None
 
 
 def key_of(check: str, metric: str, when: Mapping[str, JsonValue]) -> str:

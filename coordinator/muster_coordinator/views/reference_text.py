@@ -11,14 +11,14 @@ from muster_coordinator.references.explanation import ExplainedMetric, Explained
 
 def reference_table(rows: Iterable[Reference]) -> str:
     """A line for every row."""
-    lines = ((row.check, row.metric, _conditions(row) or "-", _bounds(row), row.origin) for row in rows)
+    lines = ((row.check, row.metric, _conditions(row) or "-", _bounds(row), _origin(row)) for row in rows)
     return table(("CHECK", "METRIC", "WHEN", "BOUNDS", "ORIGIN"), lines)
 
 
 def described(row: Reference) -> str:
     """All fields of one row."""
     lines = [
-        f"{row.check} {row.metric}, {row.origin}",
+        f"{row.check} {row.metric}, {_origin(row)}",
         f"  when    {_conditions(row) or 'always'}",
         f"  bounds  {_bounds(row)}",
         f"  source  {row.source}",
@@ -47,7 +47,7 @@ def _metric_lines(metric: ExplainedMetric) -> Iterator[str]:
 def _considered_lines(item: Considered) -> Iterator[str]:
     row = item.reference
     when = f" when {_conditions(row)}" if row.when else ""
-    yield f"    {'applies:' if item.applies else 'not:    '} {row.origin}, {_bounds(row)}{when}"
+    yield f"    {'applies:' if item.applies else 'not:    '} {_origin(row)}, {_bounds(row)}{when}"
     yield f"             {item.reason}"
     if item.applies:
         yield f"             source: {row.source}"
@@ -55,6 +55,10 @@ def _considered_lines(item: Considered) -> Iterator[str]:
 
 def _conditions(row: Reference) -> str:
     return ", ".join(f"{name}: {in_words(condition)}" for name, condition in row.when.items())
+
+
+def _origin(row: Reference) -> str:
+    return row.origin if row.set_by is None else f"{row.origin} {row.set_by}"
 
 
 def _bounds(row: Reference) -> str:

@@ -187,9 +187,9 @@ class Api:
     async def set_reference(self, request: web.Request) -> web.Response:
         """Sets a reference for the fleet in place of the operator's with the same check, metric and `when`."""
         query(request, NoQuery)
-        reference = (await body(request, NewReference)).reference()
+        reference = (await body(request, NewReference)).reference(request[CALLER].name)
         await self._handle(ReferenceSet(reference))
-        log.info("reference_set", by=request[CALLER].name, **reference.model_dump(mode="json", exclude_none=True))
+        log.info("reference_set", **reference.model_dump(mode="json", exclude_none=True))
         return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:

@@ -224,8 +224,8 @@ class NewReference(ReferenceRow, Request):
 
     model_config = example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
 
-    def reference(self) -> Reference:
-        return Reference(**dict(self))
+    def reference(self, set_by: str | None) -> Reference:
+        return Reference(**dict(self), set_by=set_by)
 
 
 class ReferenceQuery(Request):

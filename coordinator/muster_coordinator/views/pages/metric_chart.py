@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from muster.model import Device, Run
 from muster.nouns import count
-from muster.references import Reference
+from muster.references import Origin, Reference
 from muster.units import metric_text, unit_of, with_unit
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.history import MetricFigures
@@ -156,13 +156,19 @@ def _expected(
         unit = reference.unit or unit_of(metric)
         named = [(name.replace("_", " "), value) for name, value in reference.bounds.items()]
         bounds = tuple(ChartBound(name, value, f"{name} {value:.6g} {unit}".rstrip()) for name, value in named)
-        return bounds, reference.source, reference.origin
+        return bounds, reference.source, _origin(reference)
     for finding in about:
         value, bound, source = (finding.evidence.get(key) for key in ("value", "bound", "source"))
         if isinstance(value, int | float) and isinstance(bound, int | float) and isinstance(source, str):
             name = f"at {'least' if value < bound else 'most'}"
-            return (ChartBound(name, bound, with_unit(f"{name} {bound:.6g}", metric)),), source, "finding"
+            return (ChartBound(name, bound, with_unit(f"{name} {bound:.6g}", metric)),), source, "as the check said"
     return (), "", ""
+
+
+def _origin(reference: Reference) -> str:
+    if reference.origin is Origin.SHIPPED:
+        return "comes with muster"
+    return f"set by {reference.set_by or 'an operator'}"
 
 
 def _band(metric: str, baseline: BaselineView | None) -> ChartBand | None:

@@ -102,7 +102,9 @@ def test_the_reference_that_applies_has_its_source():
     other = ROW.model_copy(update={"when": {"gpu_model": "A100"}, "source": "another model"})
     chart = only_chart(run(metrics={"tflops": 1.0}, facts={"gpu_model": "H100"}), references=[shipped, ROW, other])
     assert [bound.text for bound in chart.bounds] == ["fail below 556 TFLOP/s", "warn below 570 TFLOP/s"]
-    assert (chart.source, chart.origin) == ("acceptance", "operator")
+    assert (chart.source, chart.origin) == ("acceptance", "set by an operator")
+    named = ROW.model_copy(update={"set_by": "ann"})
+    assert only_chart(run(metrics={"tflops": 1.0}), references=[named]).origin == "set by ann"
 
 
 def test_a_reference_of_the_check_itself_is_known_from_its_finding():
@@ -112,7 +114,7 @@ def test_a_reference_of_the_check_itself_is_known_from_its_finding():
         run(metrics={"tflops": 548.0}), findings=(found(summary="tflops 548 is below 556", evidence=evidence),)
     )
     assert [bound.text for bound in chart.bounds] == ["at least 556 TFLOP/s"]
-    assert (chart.source, chart.origin) == ("the plugin's author", "finding")
+    assert (chart.source, chart.origin) == ("the plugin's author", "as the check said")
 
 
 @cases(
