@@ -1,9 +1,15 @@
-"""Style sheet, icon and scripts: read once, served with a digest in their URL, so that browsers keep them."""
+"""Style sheet, icon and scripts: read once, served with a digest in their URL, so that browsers keep them.
+
+Scripts name the scripts that they load, and these names get the digests, too. So a page needs no request for what the
+browser has, and one of a new version never loads a script of the old one.
+"""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
@@ -14,6 +20,9 @@ _A_YEAR = "public, max-age=31536000, immutable"
 """For a URL with the digest: other content has another URL."""
 
 _ASK_AGAIN = "no-cache"
+
+_LOADED = re.compile(rb'(?<=")(?:\./)?([a-z_]+\.js)(?=")')
+"""Another script in one of ours: `from "./feed.js"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +41,32 @@ class StaticFile:
 @cache
 def static_files() -> tuple[StaticFile, ...]:
     """All files of a type that pages load, by name; those of others are in `vendor/`, beside their licences."""
-    static = resources.files("muster_coordinator.web.pages").joinpath("static")
-    found = {file.name: file for file in static.iterdir()}
-    found |= {f"vendor/{file.name}": file for file in found.pop("vendor").iterdir()}
-    typed = ((name, _TYPES.get(f".{name.rpartition('.')[2]}")) for name in sorted(found))
-    return tuple(StaticFile(name, type_, found[name].read_bytes()) for name, type_ in typed if type_ is not None)
+    vendored = [f"vendor/{file.name}" for file in _static().joinpath("vendor").iterdir()]
+    names = sorted([*(file.name for file in _static().iterdir()), *vendored])
+    return tuple(_file(name) for name in names if _type(name) is not None)
 
 
 @cache
 def static_path(name: str) -> str:
     """The path of a file below `/`, with its digest."""
-    file = next(file for file in static_files() if file.name == name)
-    return f"static/{name}?v={file.digest}"
+    return f"static/{name}?v={_file(name).digest}"
+
+
+@cache
+def _file(name: str) -> StaticFile:
+    type_, body = _type(name), _static().joinpath(name).read_bytes()
+    assert type_ is not None
+    if name.endswith(".js") and not name.startswith("vendor/"):
+        body = _LOADED.sub(lambda found: b"%b?v=%b" % (found[0], _file(found[1].decode()).digest.encode()), body)
+    return StaticFile(name, type_, body)
+
+
+def _type(name: str) -> str | None:
+    return _TYPES.get(f".{name.rpartition('.')[2]}")
+
+
+def _static() -> Traversable:
+    return resources.files("muster_coordinator.web.pages").joinpath("static")
 
 
 def static_routes() -> list[web.RouteDef]:

@@ -275,6 +275,14 @@ class TestStaticFiles:
         again, text = await pages.ask("/static/muster.css", **{"If-None-Match": response.headers["ETag"]})
         assert (again.status, text) == (304, "")
 
+    def test_scripts_load_others_with_their_digests(self):
+        """So a browser asks for none again, and loads none of another version."""
+        digests = {file.name: file.digest for file in static_files()}
+        own = [file for file in static_files() if file.name.endswith(".js") and not file.name.startswith("vendor/")]
+        named = [name for file in own for name in re.findall(r'([a-z_]+\.js(?:\?[^"]*)?)"', file.body.decode())]
+        assert len(named) > 15
+        assert named == [f"{name}?v={digests[name]}" for name in (each.partition("?")[0] for each in named)]
+
     @cases("path", ["/static/", "/static/nothing.css", "/static/../templates/base.html.jinja", "/static/%2e%2e/x"])
     async def test_nothing_else_is_served(self, pages, path):
         """Each file has a route of its own."""
