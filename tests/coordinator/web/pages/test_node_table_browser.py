@@ -369,3 +369,13 @@ async def test_the_browser_agrees_with_the_server(open_table):
         SELECTIONS["sorted"], await evaluated(page, "sort", [sort for sort, _ in SELECTIONS["sorted"]]), strict=True
     ):
         assert found == names, sort
+
+
+async def test_an_error_of_a_driver_has_its_usual_name(open_table, fleet):
+    """By its number, with and without a script."""
+    await fleet.join("gpu-00050")
+    await fleet.report("gpu-00050", finding("gemm.xid", MARKUP, evidence={"xid": 79}))
+    page = (await open_table("?select=gpu-00050")).page
+    await expect(row(page, "gpu-00050").locator("td").nth(5)).to_have_text("XID 79")
+    text = await (await page.request.get(page.url, headers={"Accept": "text/html"})).text()
+    assert "<td>XID 79</td>" in text

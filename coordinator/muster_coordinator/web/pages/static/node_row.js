@@ -16,7 +16,7 @@ export function fillRow(row, node, at) {
   block.textContent = plain(node.block);
   rack.textContent = plain(node.rack);
   leaf.textContent = plain(node.leaf);
-  findings.textContent = plain(node.worst);
+  findings.textContent = plain(causeLabel(node.worst));
   if (node.findings > 1) findings.append(rest(node.findings - 1));
   changed.textContent = node.changedAt == null ? "" : ageText(at - node.changedAt);
   for (const cell of row.cells) cell.title = cell.textContent.trim();
@@ -51,6 +51,12 @@ function build(row) {
 
 function stateText({ condition, lost, left }) {
   return condition + (lost && condition !== "silent" ? ", silent" : "") + (left ? ", left" : "");
+}
+
+/** What operators call a finding, as model/findings.py has it: `kernel_log.xid 79` is XID 79. */
+function causeLabel(code) {
+  const [, what, number] = code?.match(/\.(s?xid) (\d+)$/) ?? [];
+  return what ? `${what.toUpperCase()} ${number}` : code;
 }
 
 function rest(number) {
