@@ -5,6 +5,7 @@ import signal
 import subprocess
 
 import pytest
+from tests.coordinator.conftest import Coordinator
 
 RUN = ("check", "run", "--suite", "full")
 LOOK = ("check", "run", "--suite", "prolog")
@@ -126,6 +127,26 @@ def test_the_batch_script_accepts_nodes(slurm, tmp_path):
     assert code == "0:0", log
     assert "== RESULT" in log
     assert [node["name"] for node in told["nodes"]] == ["gpu1", "gpu2"]
+
+
+@pytest.fixture
+def coordinator(tmp_path):
+    """A coordinator that keeps reports."""
+    running = Coordinator(tmp_path / "coordinator")
+    try:
+        running.start()
+        yield running
+    finally:
+        running.end(signal.SIGKILL)
+
+
+def test_the_batch_script_sends_its_report(slurm, coordinator, tmp_path):
+    """One for the job, to the coordinator that stands at its top."""
+    where = {"coordinator": coordinator.url, "token_file": str(tmp_path / "coordinator" / "api_token")}
+    code, log, told = batch(slurm, tmp_path, slurm.example("acceptance.sbatch", suite="prolog", **where))
+    (kept,) = coordinator.get("/api/v1/acceptance")["items"]
+    assert (code, kept["nodes"], kept["verdict"]) == ("0:0", 2, told["verdict"]), log
+    assert f"sent: {coordinator.url}/acceptance/{kept['id']}" in log
 
 
 def test_the_batch_script_ends_with_the_code_of_the_worst_node(slurm, tmp_path):
