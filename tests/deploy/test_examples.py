@@ -3,6 +3,7 @@
 tests/plugins/schedulers/slurm/ runs the scripts under a real Slurm.
 """
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,14 @@ def environment(container, index):
     }
 
 
+def understood(arguments):
+    """Fails if the command line does not know an argument."""
+    command: Any = get_command(cli.app)
+    for name in arguments[:2]:
+        command = command.get_command(None, name)
+    command.make_context("muster", arguments[2:])
+
+
 def test_kubernetes_knows_every_field():
     """Nor is any of a wrong type."""
     validate = Path(sys.executable).with_name("kubernetes-validate")
@@ -92,10 +101,7 @@ def test_the_pod_runs_a_command_and_a_suite_that_exist(container, suite):
     arguments = dict(argument.lstrip("-").partition("=")[::2] for argument in container["args"])
     assert arguments["suite"] == suite.suite
     assert arguments["expect-gpus"] == str(container["resources"]["limits"]["nvidia.com/gpu"])
-    command: Any = get_command(cli.app)
-    for name in container["args"][:2]:
-        command = command.get_command(None, name)
-    command.make_context("muster", container["args"][2:])
+    understood(container["args"])
     load(None, environment(container, 0))
 
 
@@ -103,8 +109,17 @@ def test_what_is_mounted_is_there_and_writable(pod, container):
     """The root file system is read-only, so what is written needs a volume."""
     mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert set(mounted.values()) == {volume["name"] for volume in pod["volumes"]}
-    assert {"/etc/muster", "/dev/shm", "/tmp", "/reports"} == set(mounted)
+    assert {"/etc/muster", "/etc/muster-token", "/dev/shm", "/tmp", "/reports"} == set(mounted)
     assert environment(container, 0)["MUSTER_DATA_DIR"] == "/tmp"
+
+
+def test_a_report_is_sent_as_the_first_lines_say(container):
+    """With these arguments, and the token of a Secret that need not be there otherwise."""
+    head = MANIFEST.read_text(encoding="utf-8").partition("apiVersion")[0]
+    sending = re.findall(r"^#   - (--\S+)$", head, re.MULTILINE)
+    assert [name.partition("=")[0] for name in sending] == ["--send", "--url", "--token-file"]
+    assert sending[2].partition("=")[2].startswith("/etc/muster-token/")
+    understood([*container["args"], *sending])
 
 
 def test_the_pod_is_restricted(pod, container):
