@@ -9,7 +9,7 @@ from muster_coordinator.web.requests import MOST_SELECTION, Request
 
 
 class SweepFields(Request):
-    """A sweep as far as it is described; the API takes more. Without a selection all nodes take part."""
+    """What a form or a link says of a sweep; the API takes more. Without a selection all nodes take part."""
 
     check: Name | None = None
     select: str | None = Field(None, max_length=MOST_SELECTION)
