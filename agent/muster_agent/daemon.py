@@ -276,6 +276,7 @@ class Daemon:
 
     def _set_metrics(self) -> None:
         self._metrics.outbox_depth.set_function(lambda: len(self._outbox))
+        self._metrics.outbox_age.set_function(lambda: self._outbox.oldest_began_s_ago(time.time()))
         self._metrics.running.set_function(lambda: len(self._node.running))
         self._metrics.lease_held.set_function(lambda: self._node.holder is not None)
 

@@ -205,11 +205,12 @@ MOST_DEVICES = 128
 
 
 class Device(Data):
-    """One GPU, real or `simulated`."""
+    """One GPU, real or `simulated`. `serial` is the number on its board, which the vendor asks for; None if unknown."""
 
     index: int = Field(ge=0, lt=MOST_DEVICES)
     uuid: Label
     model: Label
+    serial: Label | None = None
     pci_address: Label | None = None
     memory_bytes: int = Field(0, ge=0, lt=LARGEST_INTEGER)
     simulated: bool = False

@@ -32,6 +32,8 @@ class AgentMetrics:
         self.reconnects = self._counter("reconnects", "Connections to the broker that were lost or refused")
         self.connected = self._gauge("broker_connected", "1 while the broker is connected")
         self.outbox_depth = self._gauge("outbox_depth", "Runs that wait to be stored")
+        what = "How long ago the oldest run that waits to be stored began; 0 if none waits"
+        self.outbox_age = self._gauge("outbox_age_seconds", what)
         self.running = self._gauge("running", "Runs in progress")
         self.lease_held = self._gauge("lease_held", "1 while a run holds the node")
         self._dropped = self._gauge("outbox_dropped", "Runs that were dropped", "check")

@@ -84,6 +84,21 @@ def test_what_is_kept_outlives_the_agent(opened: Opened):
     assert pending(after) == [1, 2]
 
 
+def test_the_age_is_that_of_the_oldest_run_that_waits(opened: Opened, path):
+    """Whatever else is in a damaged database."""
+    outbox = opened()
+    assert outbox.oldest_began_s_ago(100.0) == 0.0
+    kept(outbox, run(id="a"), run(id="b").model_copy(update={"started_at": 91.0}))
+    assert outbox.oldest_began_s_ago(100.0) == 99.0
+    assert outbox.oldest_began_s_ago(0.5) == 0.0, "the clock was set back"
+    outbox.acknowledge(outbox.stream, 1)
+    assert outbox.oldest_began_s_ago(100.0) == 9.0
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE run SET body = 'garbage'")
+    database.close()
+    assert outbox.oldest_began_s_ago(100.0) == 0.0
+
+
 def test_numbers_are_never_given_twice(opened: Opened):
     """A restart changes nothing, even if everything was stored and deleted."""
     outbox = opened()

@@ -218,10 +218,10 @@ async def test_who_has_logged_in_is_recorded(fleet, log_lines):
         async with elsewhere.post(fleet.url + HOLD, headers=bearer(OPERATE), json={"reason": "a fan"}) as response:
             assert (response.status, "'by'" in (await response.json())["detail"]) == (422, True)
         row = {"check": "gemm", "metric": "rpm", "fail_below": 5.0, "source": "a test"}
-        for headers, recorded in ((named | SAME, "ann"), (bearer(OPERATE), None)):
+        for headers, set_by in ((named | SAME, "ann"), (bearer(OPERATE), None)):
             async with elsewhere.put(f"{fleet.url}/api/v1/references", headers=headers, json=row) as response:
-                assert (await response.json()).get("set_by") == recorded
-                assert [record.reference.set_by for record in (await fleet.store.saved()).references] == [recorded]
+                assert (await response.json()).get("set_by") == set_by
+                assert [record.reference.set_by for record in (await fleet.store.saved()).references] == [set_by]
     lines = [line for line in log_lines().splitlines() if "operator_request" in line]
     assert [name in line for name, line in zip(("ann", "ann", "eve@example.org"), lines, strict=False)] == [True] * 3
 

@@ -16,10 +16,10 @@
  *   wait_says           what a wait for events returns when there is none (10: timeout)
  *   clock_max, pcie_generation_max, pcie_width_max, links, fabric_state, fabric_status, fabric_health
  *                       of every device
- *   KEY_N               value KEY of device N: uuid, temperature, memory_temperature, ecc, ecc_aggregate, ecc_correctable,
- *                       remap_pending, remap_failed, retired, retired_double, retirement_pending, throttle, process, memory_used,
- *                       utilisation, clock, pcie_generation, pcie_width, replays, crc, link_replays, link_recoveries,
- *                       link_down (index of a link), persistence, mig
+ *   KEY_N               value KEY of device N: uuid, serial, temperature, memory_temperature, ecc, ecc_aggregate,
+ *                       ecc_correctable, remap_pending, remap_failed, retired, retired_double, retirement_pending,
+ *                       throttle, process, memory_used, utilisation, clock, pcie_generation, pcie_width, replays, crc,
+ *                       link_replays, link_recoveries, link_down (index of a link), persistence, mig
  */
 
 #include <pthread.h>
@@ -218,6 +218,14 @@ Status nvmlDeviceGetUUID(Handle device, char *uuid, unsigned length) {
     char key[32];
     snprintf(key, sizeof key, "uuid_%d", device->index);
     if (!text(key, uuid, length)) snprintf(uuid, length, "GPU-stub-%d", device->index);
+    return SUCCESS;
+}
+
+Status nvmlDeviceGetSerial(Handle device, char *serial, unsigned length) {
+    BEGIN(device);
+    char key[32];
+    snprintf(key, sizeof key, "serial_%d", device->index);
+    if (!text(key, serial, length)) snprintf(serial, length, "165482300%04d", device->index);
     return SUCCESS;
 }
 

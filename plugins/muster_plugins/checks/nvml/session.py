@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from muster import Device
 from muster_plugins.checks.nvml.device import DeviceReader, identity
-from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, Handle, Library, is_one_of
+from muster_plugins.checks.nvml.queries import SESSION_IS_OVER, DeviceQueries, Handle, Library, is_one_of
 from muster_plugins.checks.nvml.standing_xids import StandingXids
 from muster_plugins.shared.devices.reading import NodeReading, StandingXid
 
@@ -214,9 +214,21 @@ def _devices(nvml: Library) -> list[Device]:
     found = []
     for index, handle in _answering(nvml):
         uuid, model, pci_address = identity(nvml, handle)
-        memory_bytes = nvml.nvmlDeviceGetMemoryInfo(handle).total
-        found.append(Device(index=index, uuid=uuid, model=model, pci_address=pci_address, memory_bytes=memory_bytes))
+        found.append(
+            Device(
+                index=index,
+                uuid=uuid,
+                model=model,
+                serial=DeviceQueries(nvml, handle).ask("serial", _serial),
+                pci_address=pci_address,
+                memory_bytes=nvml.nvmlDeviceGetMemoryInfo(handle).total,
+            )
+        )
     return found
+
+
+def _serial(nvml: Library, handle: Handle) -> str | None:
+    return nvml.nvmlDeviceGetSerial(handle) or None
 
 
 def _processes(nvml: Library) -> frozenset[int]:

@@ -81,6 +81,7 @@ class PageFleet:
                         index=index,
                         uuid=f"{uuid}-{node}-{index:04}",
                         model="NVIDIA H100 80GB HBM3",
+                        serial=f"16548230{index:05}",
                         pci_address=f"00000000:{index + 1:02X}:00.0",
                         memory_bytes=80 * GB,
                     )

@@ -158,6 +158,7 @@ async def test_pages_read_without_javascript(visit):
     assert await visited.page.get_by_text("XID 79, GPU has fallen off the bus").first.is_visible()
     await visited.open("/nodes/n03")
     assert await visited.page.get_by_text("NVIDIA data sheet").is_visible()
+    assert await visited.page.get_by_text("serial number 1654823000003").is_visible()
 
 
 @pytest.mark.parametrize("width", [360, 1440])

@@ -229,10 +229,13 @@ def test_the_inventory_comes_from_nvml(stubbed_node, node_without_nvml):
         "index": 1,
         "uuid": "GPU-stub-1",
         "model": "NVIDIA H100 80GB HBM3",
+        "serial": "1654823000001",
         "pci_address": "0000:11:00.0",
         "memory_bytes": 80 << 30,
         "simulated": False,
     }
+    stubbed_node.state(devices=2, unsupported="nvmlDeviceGetSerial")
+    assert [device["serial"] for device in stubbed_node.ask("inventory")["devices"]] == [None, None]
     assert node_without_nvml.ask("inventory")["devices"] == []
 
 
