@@ -17,7 +17,7 @@ _IS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A transition of a node of the fleet; `link` leads to the node's story."""
+    """A transition of a node of the fleet; `link` leads to the node's page."""
 
     fleet: str
     transition: Transition

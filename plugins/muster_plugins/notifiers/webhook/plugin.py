@@ -41,9 +41,8 @@ class Webhook:
         targets = {name: target for name, target in settings.targets.items() if target.wants(transition)}
         if not targets:
             return None
-        notice = Notice(
-            fleet=config.settings.fleet, transition=transition, link=_link(settings.muster_url, transition.node)
-        )
+        link = _page(settings.muster_url, f"nodes/{quote(transition.node, safe='')}")
+        notice = Notice(fleet=config.settings.fleet, transition=transition, link=link)
         return await self._notify(targets, notice, is_dry=transition.dry_run)
 
     @hookimpl
@@ -52,8 +51,7 @@ class Webhook:
         targets = {name: target for name, target in settings.targets.items() if target.takes_alarms}
         if not targets:
             return None
-        url = settings.muster_url
-        link = None if url is None else f"{url.rstrip('/')}/api/v1/quarantine/budget"
+        link = _page(settings.muster_url, "quarantine#alarms")
         notice = AlarmNotice(fleet=config.settings.fleet, alarm=alarm, link=link)
         return await self._notify(targets, notice, is_dry=alarm.dry_run)
 
@@ -82,6 +80,6 @@ class Webhook:
         return self._delivery
 
 
-def _link(muster_url: str | None, node: str) -> str | None:
-    """The URL of the node's story; None without a `muster_url`."""
-    return None if muster_url is None else f"{muster_url.rstrip('/')}/api/v1/nodes/{quote(node)}/story"
+def _page(muster_url: str | None, path: str) -> str | None:
+    """The URL of a page; None without a `muster_url`."""
+    return None if muster_url is None else f"{muster_url.rstrip('/')}/{path}"

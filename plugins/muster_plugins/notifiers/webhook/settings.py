@@ -91,7 +91,7 @@ class WebhookSettings(Section):
     muster_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s/]+(/[^\s]*)?$",
-        description="The coordinator's URL for people, for links to a node's story; unset: no links",
+        description="The coordinator's URL for people, for links to its pages; unset: no links",
     )
     targets: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], WebhookTarget] = Field(
         {}, description="Targets by name"

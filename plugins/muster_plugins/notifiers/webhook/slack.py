@@ -9,7 +9,7 @@ _MOST_CHARACTERS = 500
 
 def slack_message(notice: Notice) -> Json:
     """The transition: the headline, and the circumstances below it."""
-    return _message(notice.headline, _circumstances(notice), notice.link, "story")
+    return _message(notice.headline, _circumstances(notice), notice.link, "why")
 
 
 def slack_alarm(notice: AlarmNotice) -> Json:

@@ -34,7 +34,9 @@ async def drain(fleet, *nodes):
 async def test_empty_lists_say_why(pages, nodes):
     """Each of them."""
     await pages.fleet.join(*nodes)
-    text = Links(await pages.get("/quarantine")).text
+    page = await pages.get("/quarantine")
+    assert 'id="alarms"' in page, "messages of webhooks lead there"
+    text = Links(page).text
     for said in ("None: the policy requires no other node", "None: muster keeps no node out", "None stands"):
         assert said in text
     assert ("Nothing was decided yet" in text) is not nodes

@@ -14,7 +14,7 @@ from muster_plugins.notifiers.webhook.pagerduty import pagerduty_alarm
 from muster_plugins.notifiers.webhook.slack import slack_alarm
 from muster_plugins.shared.alarm_document import alarm_document
 
-LINK = "https://muster.example/api/v1/quarantine/budget"
+LINK = "https://muster.example/quarantine#alarms"
 
 
 def notice(alarm: Alarm = ALARM, link: str | None = None, **changed) -> AlarmNotice:

@@ -32,7 +32,7 @@ BACK = Transition(
     reason="passed twice",
     at=1_700_003_600.0,
 )
-LINK = "https://muster.example/api/v1/nodes/gpu-0042/story"
+LINK = "https://muster.example/nodes/gpu-0042"
 
 
 def notice(transition: Transition, link: str | None = None, **changed) -> Notice:
@@ -88,7 +88,7 @@ def test_slack():
         "text": headline,
         "blocks": [
             {"type": "section", "text": {"type": "mrkdwn", "text": headline}},
-            {"type": "context", "elements": [{"type": "mrkdwn", "text": f"{below} · <{LINK}|story>"}]},
+            {"type": "context", "elements": [{"type": "mrkdwn", "text": f"{below} · <{LINK}|why>"}]},
         ],
     }
 

@@ -32,7 +32,7 @@ async def test_every_format_is_posted(plugin, server, tmp_path):
     )
     ((ops,), (chat,), (pager,), (alerts,)) = map(server.bodies, ("/ops", "/chat", "/pager", "/alerts"))
     assert (ops["fleet"], ops["node"], ops["after"]) == ("prod", "gpu-0042", "CORDONED")
-    assert "<https://muster.example/api/v1/nodes/gpu-0042/story|story>" in chat["blocks"][1]["elements"][0]["text"]
+    assert "<https://muster.example/nodes/gpu-0042|why>" in chat["blocks"][1]["elements"][0]["text"]
     assert (pager["routing_key"], pager["event_action"]) == ("R" * 32, "trigger")
     assert alerts[0]["labels"]["node"] == "gpu-0042"
     await told.tell(BACK)
