@@ -24,7 +24,7 @@ import structlog
 from pydantic import ValidationError
 
 from muster.errors import Unavailable
-from muster.model import Run, parse_instant
+from muster.model import Run
 from muster.wire.messages import new_id
 from muster.wire.scheduled_runs import SCHEDULED, scheduled_id, stream_key
 from muster_agent.decide import findings
@@ -134,10 +134,12 @@ class Outbox:
         return int(self._scalar("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'run'"))
 
     def oldest_began_s_ago(self, now: float) -> float:
-        """How long ago the oldest run that waits began; 0 if none waits."""
-        query = "SELECT json_extract(body, '$.started_at') FROM run WHERE json_valid(body) ORDER BY seq LIMIT 1"
-        began = self._database.execute(query).fetchone()
-        return 0.0 if began is None else max(0.0, now - parse_instant(began[0]))
+        """How long ago the oldest run that waits began; 0 if none waits, or if it cannot be read, and will be dropped."""
+        oldest = self._database.execute("SELECT body FROM run ORDER BY seq LIMIT 1").fetchone()
+        try:
+            return 0.0 if oldest is None else max(0.0, now - Run.model_validate_json(oldest[0]).started_at)
+        except ValidationError:
+            return 0.0
 
     def __len__(self) -> int:
         return int(self._scalar("SELECT count(*) FROM run"))

@@ -93,10 +93,11 @@ def test_the_age_is_that_of_the_oldest_run_that_waits(opened: Opened, path):
     assert outbox.oldest_began_s_ago(0.5) == 0.0, "the clock was set back"
     outbox.acknowledge(outbox.stream, 1)
     assert outbox.oldest_began_s_ago(100.0) == 9.0
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE run SET body = 'garbage'")
-    database.close()
-    assert outbox.oldest_began_s_ago(100.0) == 0.0
+    for damaged in ("garbage", "{}"):
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE run SET body = ?", (damaged,))
+        database.close()
+        assert outbox.oldest_began_s_ago(100.0) == 0.0
 
 
 def test_numbers_are_never_given_twice(opened: Opened):
