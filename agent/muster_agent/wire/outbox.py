@@ -134,7 +134,7 @@ class Outbox:
         return int(self._scalar("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'run'"))
 
     def oldest_began_s_ago(self, now: float) -> float:
-        """How long ago the oldest run that waits began; 0 if none waits, or if it cannot be read, and will be dropped."""
+        """How long ago the oldest run that waits began; 0 if none waits, or if that one cannot be read."""
         oldest = self._database.execute("SELECT body FROM run ORDER BY seq LIMIT 1").fetchone()
         try:
             return 0.0 if oldest is None else max(0.0, now - Run.model_validate_json(oldest[0]).started_at)
