@@ -6,6 +6,7 @@ Times are seconds since the epoch in Python and ISO 8601 in UTC in JSON.
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -82,18 +83,19 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _sentence(text: str) -> str:
-    return shortened(readable(text), MOST_CHARACTERS)
+def _readable_and_at_most(most: int) -> Callable[[str], str]:
+    def made(text: str) -> str:
+        if len(text) <= most and text.isascii() and text.isprintable():
+            return text  # as nearly all are; an inventory has some fifty
+        return shortened(readable(text), most)
+
+    return made
 
 
-def _label(text: str) -> str:
-    return shortened(readable(text), MOST_CHARACTERS_OF_A_LABEL)
-
-
-Text = Annotated[str, AfterValidator(_sentence)]
+Text = Annotated[str, AfterValidator(_readable_and_at_most(MOST_CHARACTERS))]
 """A text for people. Every text is valid: unreadable characters are replaced, and a long text is cut."""
 
-Label = Annotated[str, AfterValidator(_label)]
+Label = Annotated[str, AfterValidator(_readable_and_at_most(MOST_CHARACTERS_OF_A_LABEL))]
 """A short text for people, such as a version or the name of a model. Treated like a Text."""
 
 Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
