@@ -4,22 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import Field
 
-from muster.model import (
-    Data,
-    Finding,
-    Instant,
-    Inventory,
-    Label,
-    Name,
-    Run,
-    Seconds,
-    Severity,
-    Text,
-    TotalSeconds,
-    Verdict,
-    worst,
-)
+from muster.model import Data, Finding, Instant, Inventory, Name, Run, Seconds, Severity, TotalSeconds, Verdict, worst
 from muster.terminal import in_one_line
+from muster.texts import Label, Text
 from muster.transition import Cause, describe_causes
 from muster.version import __version__
 

@@ -10,19 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from muster.errors import Refused
 from muster.explain import explain
-from muster.model import (
-    MOST_NAMES,
-    Code,
-    Data,
-    Device,
-    Finding,
-    Measurement,
-    Name,
-    Seconds,
-    Text,
-)
+from muster.model import MOST_NAMES, Code, Data, Device, Finding, Measurement, Name, Seconds
 from muster.params_schema import FlatSchema
 from muster.references import Origin, Reference
+from muster.texts import Text
 
 PLUGINS_LOADED = "plugins"
 """The check name under which every agent reports how its plugins were loaded."""

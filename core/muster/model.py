@@ -5,8 +5,6 @@ Times are seconds since the epoch in Python and ISO 8601 in UTC in JSON.
 """
 
 import math
-import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -24,6 +22,7 @@ from pydantic import (
 )
 
 from muster.labels import valid_labels
+from muster.texts import Label, Text
 
 Json = dict[str, JsonValue]
 
@@ -62,41 +61,6 @@ Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9]
 
 Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A number in a stream of runs, exact in every database and every JSON reader."""
-
-MOST_CHARACTERS = 4096
-"""Maximum length of a text for people. The same length is kept of the stderr of a process."""
-
-MOST_CHARACTERS_OF_A_LABEL = 253
-"""Maximum length of a short text, such as a model, a place or a version."""
-
-_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""Characters that control a terminal, end a program's argument, change the direction of writing or are invisible."""
-
-
-def readable(text: str) -> str:
-    """The text with U+FFFD for every character that controls a terminal or is invisible."""
-    return text if text.isascii() and text.isprintable() else _UNREADABLE.sub("\ufffd", text)
-
-
-def shortened(text: str, most: int) -> str:
-    """The text, cut to `most` characters with an ellipsis at its end."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _readable_and_at_most(most: int) -> Callable[[str], str]:
-    def made(text: str) -> str:
-        if len(text) <= most and text.isascii() and text.isprintable():
-            return text  # as nearly all are; an inventory has some fifty
-        return shortened(readable(text), most)
-
-    return made
-
-
-Text = Annotated[str, AfterValidator(_readable_and_at_most(MOST_CHARACTERS))]
-"""A text for people. Every text is valid: unreadable characters are replaced, and a long text is cut."""
-
-Label = Annotated[str, AfterValidator(_readable_and_at_most(MOST_CHARACTERS_OF_A_LABEL))]
-"""A short text for people, such as a version or the name of a model. Treated like a Text."""
 
 Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
 """The name of a finding or metric in policies, dashboards and programs: printable ASCII without spaces."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from muster.acceptance import AcceptanceReport
-from muster.model import Data, Instant, Label, Name, Text, TotalSeconds, Verdict
+from muster.model import Data, Instant, Name, TotalSeconds, Verdict
+from muster.texts import Label, Text
 
 MOST_FAILED_NAMED = 20
 """Nodes that a summary names at most."""

@@ -17,16 +17,15 @@ from muster.model import (
     Data,
     Instant,
     Inventory,
-    Label,
     Name,
     PlainJson,
     RankResult,
     Run,
     Seconds,
     Sequence,
-    Text,
 )
 from muster.references import Reference
+from muster.texts import Label, Text
 
 SCHEMA: Literal[1] = 1
 

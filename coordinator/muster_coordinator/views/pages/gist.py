@@ -1,6 +1,6 @@
 """Long texts where several stand on a page: the findings of sweeps list every reason, one after the other."""
 
-from muster.model import shortened
+from muster.texts import shortened
 
 _BETWEEN = "; "
 
