@@ -118,7 +118,7 @@ class Overload:
                 f"made {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, overloaded {last.overloaded}",
                 flush=True,
             )
-            if last.overloaded or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made):
+            if last.overloaded or not taken or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made):
                 break
             best = Steady(factor, taken / passed_s, (last.repeats - first.repeats) / taken)
             factor *= STEP

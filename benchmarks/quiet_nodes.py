@@ -22,6 +22,9 @@ BEAT_S = 20.0
 
 AT_ONCE = 50
 
+TOPICS = Topics("default")
+ACKNOWLEDGEMENTS = TOPICS.every_node(NodeTopic.ACK)
+
 RESEND_S = 5.0
 """A coordinator that is short of time drops reports unread: nodes send them again."""
 
@@ -31,10 +34,10 @@ async def beating(broker: str, template: Template, nodes: Sequence[str]) -> Asyn
     """These nodes, whose inventory is known, report their runs and beat while the context lasts."""
     host, port = broker.removeprefix("mqtt://").split(":")
     async with aiomqtt.Client(host, int(port)) as client, asyncio.TaskGroup() as tasks:
-        await client.subscribe(Topics("default").every_node(NodeTopic.ACK), qos=1)
+        await client.subscribe(ACKNOWLEDGEMENTS, qos=1)
         for start in range(0, len(nodes), AT_ONCE):
             await _deliver(client, {node: _report(node, template) for node in nodes[start : start + AT_ONCE]})
-        await client.unsubscribe(Topics("default").every_node(NodeTopic.ACK))
+        await client.unsubscribe(ACKNOWLEDGEMENTS)
         beats = tasks.create_task(_beat(client, nodes))
         yield
         beats.cancel()
@@ -51,7 +54,7 @@ async def _deliver(client: aiomqtt.Client, reports: dict[str, bytes]) -> None:
                     acknowledged = await anext(client.messages)
                     assert isinstance(acknowledged.payload, bytes)
                     if codec.decode(acknowledged.payload, codec.ACK).stored_through > 0:
-                        reports.pop(Topics("default").parse_node(acknowledged.topic.value)[0], None)
+                        reports.pop(TOPICS.parse_node(acknowledged.topic.value)[0], None)
 
 
 async def _beat(client: aiomqtt.Client, nodes: Sequence[str]) -> None:
@@ -82,4 +85,4 @@ def _report(node: str, template: Template) -> bytes:
 
 
 def _topic(node: str, topic: NodeTopic) -> str:
-    return Topics("default").node(node, topic)
+    return TOPICS.node(node, topic)

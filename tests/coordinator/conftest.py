@@ -115,6 +115,18 @@ class Coordinator:
         return answer
 
 
+@contextlib.contextmanager
+def running_coordinator(directory, **settings):
+    """A coordinator with an embedded broker that is ready, while the context lasts."""
+    running = Coordinator(directory, **settings)
+    try:
+        running.start()
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.end(signal.SIGKILL)
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory):
     """The file of a database after all migrations: they cost more than most tests that need an empty one."""
@@ -145,13 +157,8 @@ def coordinator(tmp_path, empty_database, more_settings):
     directory = tmp_path / "coordinator"
     directory.mkdir(mode=0o700)
     shutil.copy(empty_database, directory)
-    running = Coordinator(directory, **more_settings)
-    try:
-        running.start()
+    with running_coordinator(directory, **more_settings) as running:
         yield running
-    finally:
-        if running.process.poll() is None:
-            running.end(signal.SIGKILL)
 
 
 class Node:

@@ -136,10 +136,15 @@ static long number(const char *key, long otherwise) {
     return text(key, value, sizeof value) ? atol(value) : otherwise;
 }
 
-static long of_device(const char *key, Handle device, long otherwise) {
+static int text_of_device(const char *key, Handle device, char *value, size_t size) {
     char full[128];
     snprintf(full, sizeof full, "%s_%d", key, device->index);
-    return number(full, otherwise);
+    return text(full, value, size);
+}
+
+static long of_device(const char *key, Handle device, long otherwise) {
+    char value[64];
+    return text_of_device(key, device, value, sizeof value) ? atol(value) : otherwise;
 }
 
 static int is_named(const char *key, const char *function) {
@@ -215,17 +220,13 @@ Status nvmlDeviceGetName(Handle device, char *name, unsigned length) {
 
 Status nvmlDeviceGetUUID(Handle device, char *uuid, unsigned length) {
     BEGIN(device);
-    char key[32];
-    snprintf(key, sizeof key, "uuid_%d", device->index);
-    if (!text(key, uuid, length)) snprintf(uuid, length, "GPU-stub-%d", device->index);
+    if (!text_of_device("uuid", device, uuid, length)) snprintf(uuid, length, "GPU-stub-%d", device->index);
     return SUCCESS;
 }
 
 Status nvmlDeviceGetSerial(Handle device, char *serial, unsigned length) {
     BEGIN(device);
-    char key[32];
-    snprintf(key, sizeof key, "serial_%d", device->index);
-    if (!text(key, serial, length)) snprintf(serial, length, "165482300%04d", device->index);
+    if (!text_of_device("serial", device, serial, length)) snprintf(serial, length, "165482300%04d", device->index);
     return SUCCESS;
 }
 

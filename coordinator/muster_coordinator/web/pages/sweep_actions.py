@@ -1,6 +1,7 @@
 """The forms about sweeps: plan one, start it, end it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
@@ -17,6 +18,8 @@ from muster_coordinator.web.pages.sweep_pages import SweepPages
 from muster_coordinator.web.pages.templates import render, sweep_path, sweeps_path
 from muster_coordinator.web.requests import NoQuery, form, query
 from muster_coordinator.web.sweep_lookup import find_sweep
+
+SweepAnswer = Callable[[web.Request, SweepForm], Awaitable[web.Response]]
 
 
 class SweepActions:
@@ -37,13 +40,32 @@ class SweepActions:
 
     async def plan(self, request: web.Request) -> web.Response:
         """What the sweep would do and cost, with the way to start it. Nothing is started."""
+        return await self._or_the_form_again(request, self._plan)
+
+    async def start(self, request: web.Request) -> web.Response:
+        """Starts the sweep and leads to its page."""
+        return await self._or_the_form_again(request, self._start)
+
+    async def abort(self, request: web.Request) -> web.Response:
+        """Ends the sweep and leads back to its page."""
+        query(request, NoQuery)
+        await form(request, NoQuery)
+        sweep = await find_sweep(self._reader.store, request.match_info["sweep"])
+        if sweep.ended_at is None:
+            await self._operations.abort_sweep(sweep.id, request[CALLER].name)
+        return see_other(root_of(request) + sweep_path(sweep.id))
+
+    async def _or_the_form_again(self, request: web.Request, answer: SweepAnswer) -> web.Response:
         query(request, NoQuery)
         wanted = await form(request, SweepForm)
-        fleet = self._operations.pipeline.fleet
         try:
-            forecast = fleet.forecast(wanted.request())
+            return await answer(request, wanted)
         except Refused as error:
             return await self._pages.refused(request, wanted, str(error))
+
+    async def _plan(self, request: web.Request, wanted: SweepForm) -> web.Response:
+        fleet = self._operations.pipeline.fleet
+        forecast = fleet.forecast(wanted.request())
         html = await asyncio.to_thread(
             render,
             "sweep_plan",
@@ -58,21 +80,6 @@ class SweepActions:
         )
         return page_response(html)
 
-    async def start(self, request: web.Request) -> web.Response:
-        """Starts the sweep and leads to its page."""
-        query(request, NoQuery)
-        wanted = await form(request, SweepForm)
-        try:
-            sweep = await self._operations.start_sweep(wanted.request(), request[CALLER].name)
-        except Refused as error:
-            return await self._pages.refused(request, wanted, str(error))
+    async def _start(self, request: web.Request, wanted: SweepForm) -> web.Response:
+        sweep = await self._operations.start_sweep(wanted.request(), request[CALLER].name)
         return see_other(root_of(request) + sweep_path(sweep))
-
-    async def abort(self, request: web.Request) -> web.Response:
-        """Ends the sweep and leads back to its page."""
-        query(request, NoQuery)
-        await form(request, NoQuery)
-        sweep = await find_sweep(self._reader.store, request.match_info["sweep"])
-        if sweep.ended_at is None:
-            await self._operations.abort_sweep(sweep.id, request[CALLER].name)
-        return see_other(root_of(request) + sweep_path(sweep.id))

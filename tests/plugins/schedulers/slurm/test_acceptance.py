@@ -5,7 +5,7 @@ import signal
 import subprocess
 
 import pytest
-from tests.coordinator.conftest import Coordinator
+from tests.coordinator.conftest import running_coordinator
 
 RUN = ("check", "run", "--suite", "full")
 LOOK = ("check", "run", "--suite", "prolog")
@@ -132,12 +132,8 @@ def test_the_batch_script_accepts_nodes(slurm, tmp_path):
 @pytest.fixture
 def coordinator(tmp_path):
     """A coordinator that keeps reports."""
-    running = Coordinator(tmp_path / "coordinator")
-    try:
-        running.start()
+    with running_coordinator(tmp_path / "coordinator") as running:
         yield running
-    finally:
-        running.end(signal.SIGKILL)
 
 
 def test_the_batch_script_sends_its_report(slurm, coordinator, tmp_path):

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import signal
 from functools import partial
 
 import pytest
-from tests.coordinator.conftest import Coordinator, connected
+from tests.coordinator.conftest import connected, running_coordinator
 
 from muster.model import Action, Finding, Severity
 
@@ -31,12 +30,8 @@ def coordinator(nodes, tmp_path):
     """A coordinator that drains nodes of the cluster, and lets a node pause between two rounds of tests."""
     slurm = {"MUSTER_PLUGINS__SLURM__ACTOR": json.dumps({"enabled": True})}
     quarantine = {f"MUSTER_QUARANTINE__{name.upper()}": as_variable(value) for name, value in SETTINGS.items()}
-    running = Coordinator(tmp_path / "coordinator", **slurm, **quarantine)
-    try:
-        running.start()
+    with running_coordinator(tmp_path / "coordinator", **slurm, **quarantine) as running:
         yield running
-    finally:
-        running.end(signal.SIGKILL)
 
 
 def as_variable(value):
