@@ -88,9 +88,13 @@ def rates(samples: list[Sample]) -> list[float]:
 
 
 class Steady(NamedTuple):
-    """A rate that it takes for good: as a multiple of the usual cadence, in runs a second, and the share of repeats."""
+    """A rate that it takes for good: as a multiple of the usual cadence, in runs a second, and the share of repeats.
+
+    In the same time the nodes have made `made_per_s`, which may be less: what waited before was taken, too.
+    """
 
     factor: float
+    made_per_s: float
     runs_per_s: float
     repeats: float
 
@@ -120,7 +124,7 @@ class Overload:
             )
             if last.overloaded or not taken or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made):
                 break
-            best = Steady(factor, taken / passed_s, (last.repeats - first.repeats) / taken)
+            best = Steady(factor, made / passed_s, taken / passed_s, (last.repeats - first.repeats) / taken)
             factor *= STEP
         if best is None:
             raise Unavailable("it does not keep up at the first rate: give a smaller --factor or a larger --share")
@@ -208,7 +212,7 @@ async def overloaded(run: Overload) -> Measured:
     await asyncio.sleep(run.options.settle_s)
     lost_before = await stories_of_loss(run.coordinator)
     deferred_before = await run.coordinator.metric("muster_reports_deferred")
-    made_before = await run.crowd.set_speed(TIMES * best.factor)
+    made_before = await run.crowd.set_speed(TIMES * best.factor * max(1.0, best.runs_per_s / best.made_per_s))
     samples: list[Sample] = []
     watching = asyncio.create_task(run.watch(samples))
     began = time.monotonic()

@@ -272,7 +272,7 @@ class Shell:
                 yield
             finally:  # even if a part has failed: a part that lost its cancellation would never end
                 await _end(sources)
-            await self.pipeline.submit(()).wait()
+            await self.pipeline.flush()
             pipeline.cancel()
             notifier.cancel()
 

@@ -34,12 +34,17 @@ class OutgoingMessage(NamedTuple):
 async def transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage], tasks: asyncio.TaskGroup) -> None:
     """Publishes the messages of a queue in order, up to SENDS_AT_ONCE before the broker has confirmed the first.
 
-    `tasks` are those of the connection; one more waits for each confirmation.
+    `tasks` are those of the connection; one more waits for each confirmation. Of several messages with QoS 0 in a row
+    only the last waits until it is written, and so all are written together: one by one, a turn of the event loop and
+    four system calls for each, acknowledgements took a fifth of all work under load.
     """
     room = asyncio.Semaphore(SENDS_AT_ONCE)
     while True:
         message = await outbox.get()
-        if message.qos == 0:  # it waits for nothing, so it needs no task
+        if message.qos == 0 and not outbox.empty():
+            # Of aiomqtt's own client, because aiomqtt's `publish` waits. If it fails, so does the message after it.
+            client._client.publish(message.topic, message.payload, qos=0, retain=message.retain)
+        elif message.qos == 0:  # it needs no task, because it waits for nobody's answer
             await publish_message(client, message)
         else:
             await room.acquire()

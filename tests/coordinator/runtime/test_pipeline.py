@@ -334,7 +334,7 @@ async def commits_of(*fed: tuple[float, list]) -> list[tuple[float, int]]:
 async def test_runs_that_change_nothing_are_committed_together():
     """They wait for others from the first one on, so that each waits for a bounded time."""
     assert await commits_of((0.0, store_and_ack(1)), (0.03, store_and_ack(2))) == [(GATHER_S, 6)]
-    assert await commits_of((0.0, store_and_ack(1)), (0.2, store_and_ack(2))) == [(GATHER_S, 3), (0.2 + GATHER_S, 3)]
+    assert await commits_of((0.0, store_and_ack(1)), (0.5, store_and_ack(2))) == [(GATHER_S, 3), (0.5 + GATHER_S, 3)]
 
 
 @pytest.mark.looptime
