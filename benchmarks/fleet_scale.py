@@ -33,7 +33,7 @@ from pathlib import Path
 
 import psutil
 from benchmarks.figures import Figure, Target, arguments, median_of, publish
-from benchmarks.private_postgres import postgres
+from benchmarks.private_postgres import private_postgres
 from benchmarks.prometheus_scrape import scrape
 from benchmarks.scale_agents import node_name
 from benchmarks.scale_database import ScaleDatabase, opened
@@ -97,7 +97,7 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
     broker = Broker(directory)
     crowd = Crowd()
     async with AsyncExitStack() as stack:
-        url = stack.enter_context(postgres(directory)) if options.postgres else options.store
+        url = stack.enter_context(private_postgres()).url if options.postgres else options.store
         coordinator = Coordinator(directory, broker.url, url)
         await broker.start()
         stack.push_async_callback(broker.stop)

@@ -45,7 +45,7 @@ class SimulatedFleet:
         self._now += 1
         self._fleet = Fleet(
             name="f",
-            epoch=await self._store.next_epoch(self._now),
+            epoch=await self._store.begin_epoch(self._now, "http://a"),
             heartbeat_s=1e9,
             rules=RULES,
             policy=Policy(shipped_rows()),

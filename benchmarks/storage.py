@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import Figure, Target, arguments, publish
-from benchmarks.private_postgres import postgres
+from benchmarks.private_postgres import private_postgres
 from benchmarks.prometheus_blocks import Series, block_bytes
 from benchmarks.storage_node import SimulatedNode
 from sqlalchemy import text
@@ -158,8 +158,8 @@ async def measure_all(options: argparse.Namespace, directory: Path) -> list[Figu
     """The figures of every database."""
     figures = await measure("SQLite", Settings(data_dir=directory / "sqlite"), options.days, options.hours)
     if options.postgres:
-        with postgres(directory) as url:
-            settings = Settings(data_dir=directory / "postgres", store=StoreSettings(url=url))
+        with private_postgres() as server:
+            settings = Settings(data_dir=directory / "postgres", store=StoreSettings(url=server.url))
             figures += await measure("PostgreSQL", settings, options.days, options.hours)
     if options.prometheus:
         figures += measure_prometheus(options.hours, directory / "prometheus")

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 from benchmarks.free_ports import free_port
+from benchmarks.private_postgres import DEBIAN, PrivatePostgres, private_postgres
 from tests import brokers
 from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
@@ -222,6 +223,17 @@ def mosquitto(new_mosquitto):
     """A running Mosquitto: `.url`, `.port`, `stop()` as if its power went, `start()` on the same port."""
     with new_mosquitto() as broker:
         yield broker
+
+
+@pytest.fixture(scope="module")
+def postgres(live: None) -> Iterator[PrivatePostgres]:
+    """A running PostgreSQL. Where `CI` is set, it is a failure if the server or its driver is not installed."""
+    programs = os.pathsep.join(map(str, [*DEBIAN, os.environ["PATH"]]))
+    is_there = shutil.which("initdb", path=programs) is not None and find_spec("asyncpg") is not None
+    if not is_there and not os.environ.get("CI"):
+        pytest.skip("needs PostgreSQL and asyncpg")
+    with private_postgres() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -7,16 +7,18 @@ that every decision is stored.
 import asyncio
 import gc
 import signal
+import socket
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 from aiohttp import web
 
-from muster.config import Settings
+from muster.backoff import backoff_s
+from muster.config import HttpSettings, Settings
 from muster.errors import Unavailable
 from muster.http_server import serving
 from muster.model import Run
@@ -40,6 +42,7 @@ from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.changes import ChangeStream
 from muster_coordinator.runtime.fleet_numbers import fleet_numbers
 from muster_coordinator.runtime.health_publisher import HealthPublisher
+from muster_coordinator.runtime.leadership.leader_lock import LeaderLock, leader_lock_of
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import OutgoingCommand, Pipeline
@@ -51,6 +54,7 @@ from muster_coordinator.runtime.settings.topology_file import read_topology
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
 from muster_coordinator.store.acceptance_reports import AcceptanceReports
+from muster_coordinator.store.database import DatabaseAway, LeadershipLost
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.sweeps.recovery import AfterRestart
@@ -67,10 +71,17 @@ from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.route_table import FLEET_ROUTES, QUARANTINE_ROUTES, openapi_text
 from muster_coordinator.web.server import application, listen
+from muster_coordinator.web.standby import standby_application
 from muster_coordinator.web.viewer_routes import NODE_LIST_ROUTES, VIEWER_ROUTES
 from muster_coordinator.web.viewers import ViewerApi
 
 TICK_S = 0.25
+
+TRY_S = 0.25
+"""How often a standby tries to lead."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""How long a coordinator stands by after it has failed as the leader, so that another one may lead."""
 
 ENDING_S = 1.5
 """How long a part may take to end before it is cancelled again; the farewell to the broker takes up to a second."""
@@ -101,21 +112,70 @@ async def run(settings: Settings, plugins: Plugins) -> None:
 
 
 async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> None:
-    """Serves until `stop` is set; errors as in `run`."""
+    """Leads the fleet while no other coordinator does, and stands by otherwise, until `stop` is set; errors as in `run`.
+
+    A database that several coordinators share may go and come back. What one has in memory is dropped then, and it
+    starts again from what is stored; the agents have kept the rest.
+    """
     checks = known_checks(plugins)
     policy = policy_of(settings, checks)
     require_tests(settings.quarantine, checks)
+    lock = leader_lock_of(settings)
+    listener, api_url = listen(settings.http.listen)
     async with AsyncExitStack() as stack:
+        stack.callback(listener.close)
+        stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
+        stack.push_async_callback(lock.release)
+        failures, pause_s = 0, 0.0
+        while await stand_by(lock, listener, settings.http, stop, pause_s):
+            began = time.monotonic()
+            try:
+                async with held(lock, plugins):
+                    await lead(settings, plugins, policy, (listener.dup(), api_url), stop)
+            except* (LeadershipLost, DatabaseAway) as group:
+                if not lock.has_rivals:
+                    raise
+                log.error("leadership_lost", reason=first_reason(group))
+            finally:
+                await lock.release()
+            failures = 1 if time.monotonic() - began > LONGEST_PAUSE_S else failures + 1
+            pause_s = backoff_s(failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+
+
+@asynccontextmanager
+async def held(lock: LeaderLock, plugins: Plugins) -> AsyncIterator[None]:
+    """Keeps the lock, and lets no plugin be called while that is uncertain. Raises LeadershipLost in a group."""
+    async with asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(lock.keep(), name="leader lock")
+        with plugins.held_back_by(lock.confirm):
+            yield
+        keeping.cancel()
+
+
+def first_reason(group: BaseExceptionGroup[BaseException]) -> str:
+    """What the first of these errors says."""
+    first = group.exceptions[0]
+    return first_reason(first) if isinstance(first, BaseExceptionGroup) else str(first)
+
+
+async def lead(
+    settings: Settings, plugins: Plugins, policy: Policy, api: tuple[socket.socket, str], stop: asyncio.Event
+) -> None:
+    """Leads the fleet until `stop` is set. `api` is the socket of the API, which it closes, and its URL.
+
+    Errors as in `run`; LeadershipLost when another coordinator leads, DatabaseAway when nothing can be stored or read.
+    """
+    listener, api_url = api
+    async with AsyncExitStack() as stack:
+        stack.callback(listener.close)
         store = await Store.open(settings)
         stack.push_async_callback(store.close)
         # After the database is locked, so that no other coordinator writes its token to data_dir.
         access = access_of(settings)
-        epoch = await store.next_epoch(time.time())
+        epoch = await store.begin_epoch(time.time(), settings.leader.url or api_url)
         pipeline = Pipeline(_fleet(settings, epoch, policy), store)
         past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
         pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
-        listener, api_url = listen(settings.http.listen)
-        stack.callback(listener.close)
         broker_url = await stack.enter_async_context(_broker(settings))
         link = CoordinatorLink(
             settings,
@@ -128,11 +188,8 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
             has_inventory=pipeline.fleet.inventories.is_known,
         )
         retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
-        stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         dispatcher = TransitionDispatcher(plugins, pipeline.feed, pipeline.calm)
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
-        if settings.quarantine.mode == "enforce" and not await _ended_before(stop, poller.require_an_actor()):
-            return
         health = _health_publisher(settings, plugins, pipeline)
         notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins, pipeline.feed)
         changes = change_stream(epoch, pipeline, link, poller)
@@ -141,10 +198,35 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)
             notify(READY)
-            await stop.wait()
+            if settings.quarantine.mode != "enforce" or await _ended_before(stop, poller.require_an_actor()):
+                await stop.wait()
             notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
             shell.changes.close()
+
+
+async def stand_by(
+    lock: LeaderLock, listener: socket.socket, http: HttpSettings, stop: asyncio.Event, pause_s: float
+) -> bool:
+    """Serves as a standby until this coordinator may lead, for `pause_s` at least. False when `stop` is set before."""
+    if stop.is_set() or (not pause_s and await lock.try_acquire()):
+        return not stop.is_set()
+    async with serving(standby_application(lambda: lock.leader_url, http), listener.dup()), asyncio.TaskGroup() as tasks:
+        watchdog = tasks.create_task(keep_watchdog_quiet(lambda: True), name="watchdog")
+        log.info("coordinator_stands_by", leader=lock.leader_url)
+        notify(READY)
+        leads, wait_s = False, pause_s or TRY_S
+        while not leads and not await _is_set_within(stop, wait_s):
+            leads, wait_s = await lock.try_acquire(), TRY_S
+        watchdog.cancel()
+    return leads
+
+
+async def _is_set_within(event: asyncio.Event, within_s: float) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await event.wait()
+    return event.is_set()
 
 
 def _broker(settings: Settings) -> AbstractAsyncContextManager[str]:
@@ -326,7 +408,7 @@ def _write_log(command: LogLoad | LogNotBegun | LogResumedByHand) -> None:
 
 
 async def _ended_before(stop: asyncio.Event, beginning: Coroutine[None, None, None]) -> bool:
-    """Runs `beginning` before the start, unless `stop` is set first. Returns whether it has finished."""
+    """Runs `beginning` to its end, unless `stop` is set first. Returns whether it has finished."""
     begun, stopped = asyncio.create_task(beginning), asyncio.create_task(stop.wait())
     await asyncio.wait((begun, stopped), return_when=asyncio.FIRST_COMPLETED)
     await _end((begun, stopped))

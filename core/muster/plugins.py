@@ -9,7 +9,8 @@ operator must fix.
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any
@@ -54,6 +55,7 @@ class Plugins:
         self._manager.add_hookspecs(hookspecs)
         self._infos: dict[str, PluginInfo] = {}
         self._skipped: list[PluginInfo] = []
+        self._permit: Callable[[], Awaitable[None]] | None = None
 
     @property
     def infos(self) -> tuple[PluginInfo, ...]:
@@ -113,6 +115,7 @@ class Plugins:
 
     async def call_each(self, hook: str, timeout_s: float, **arguments: Any) -> list[HookAnswer]:
         """Calls a notify hook of all plugins concurrently. Each has `timeout_s`, and none can disturb another."""
+        await self._wait_for_permit()
         async with asyncio.TaskGroup() as calls:
             tasks = [
                 calls.create_task(
@@ -125,8 +128,22 @@ class Plugins:
 
     async def call_one(self, plugin: str, hook: str, timeout_s: float, **arguments: Any) -> HookAnswer:
         """Calls a notify hook of one plugin in the same way. The plugin must implement it."""
+        await self._wait_for_permit()
         (implementation,) = (each for each in self._implementations(hook) if each.plugin_name == plugin)
         return await _isolated(implementation, self.config, arguments, timeout_s)
+
+    @contextmanager
+    def held_back_by(self, permit: Callable[[], Awaitable[None]]) -> Iterator[None]:
+        """Inside the `with` block, no notify hook is called before `permit()` has returned."""
+        self._permit = permit
+        try:
+            yield
+        finally:
+            self._permit = None
+
+    async def _wait_for_permit(self) -> None:
+        if self._permit is not None:
+            await self._permit()
 
     def implementing(self, hook: str) -> tuple[str, ...]:
         """The plugins that implement a hook."""

@@ -262,9 +262,9 @@ class Node:
 
 
 @contextlib.asynccontextmanager
-async def connected(coordinator, *names, **settings):
+async def connected(coordinator, *names, kind=Node, **settings):
     """Nodes that the coordinator knows, by name."""
-    them = {name: Node(name, **settings) for name in names}
+    them = {name: kind(name, **settings) for name in names}
     async with asyncio.timeout(20):
         while coordinator.ask("GET", "/readyz")[0] != 200:  # what nodes say before it listens, it never hears
             await asyncio.sleep(0.02)

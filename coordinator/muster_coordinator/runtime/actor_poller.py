@@ -55,7 +55,7 @@ class ActorPoller:
         self._every_s = every_s
         self._take = take
         self._listed = dict(listed)
-        self._answered: dict[str, Survey] | None = None  # None before the first survey
+        self._surveyed = asyncio.Event()
         # By actor, the nodes that its scheduler keeps out as new or by our mark.
         self._kept_out: dict[str, set[str]] = {}
         self._unanswered = 0  # the number of surveys in a row in which an actor could not answer
@@ -66,9 +66,12 @@ class ActorPoller:
         return len(self._plugins.failed)
 
     async def require_an_actor(self) -> None:
-        """Raises Unavailable, with the problem of every actor, unless one of them can drain nodes."""
-        self._answered = await self._ask()
-        if any(actor.can_cordon for actor in self.actors):
+        """Returns after the first survey if an actor can drain nodes, or has not answered, as if its scheduler is down.
+
+        Otherwise raises Unavailable, with the problem of every actor.
+        """
+        await self._surveyed.wait()
+        if any(actor.can_cordon or actor.summary is None for actor in self.actors):
             return
         problems = [_why_no_drain(actor) for actor in self.actors]
         raise Unavailable(
@@ -84,8 +87,8 @@ class ActorPoller:
 
     async def survey(self) -> None:
         """Surveys every actor once and delivers the events."""
-        answered, self._answered = self._answered, None
-        surveys = await self._ask() if answered is None else answered
+        surveys = await self._ask()
+        self._surveyed.set()
         could_not_say = {actor.name for actor in self.actors if actor.summary is None}
         for actor in self._listed.keys() - surveys.keys() - could_not_say:
             surveys[actor] = NOTHING

@@ -21,12 +21,14 @@ from sqlalchemy.exc import (
     ProgrammingError,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
 from muster.terminal import in_one_line
 from muster_coordinator.store.migrations import NEWEST
 from muster_coordinator.store.rows import Unread, Unreadable
+from muster_coordinator.store.tables import META
 
 _NO_URL = "is not the URL of a database; use for example sqlite:////var/lib/muster/muster.db"
 
@@ -37,7 +39,11 @@ _DRIVERS = {
 }
 
 
-class WriteFailed(Unavailable):
+class DatabaseAway(Unavailable):
+    """The database does not answer, or refuses what it did not refuse before."""
+
+
+class WriteFailed(DatabaseAway):
     """The database can no longer be written, most often because the disk is full.
 
     A supervisor may restart the coordinator: it goes on as soon as the disk has space.
@@ -45,6 +51,19 @@ class WriteFailed(Unavailable):
 
     exit_code = 74  # an input or output error (sysexits.h)
 
+
+class ReadFailed(Unreadable, DatabaseAway):
+    """The database cannot be read."""
+
+
+class LeadershipLost(Unavailable):
+    """Another coordinator leads the fleet, or may do so by now. This one must not store or do anything more."""
+
+
+SILENT_S = 6.0
+"""A server ends a session that holds something others wait for, when it has heard nothing from it for this long: the
+process may be paused, or its host gone. Those who work say something every few milliseconds.
+"""
 
 _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """The errors that a driver raises for a wrong statement, not for a broken database."""
@@ -63,29 +82,37 @@ class Database:
         self.engine = engine
         self.unread = Unread()
         self._lock = lock
+        self._epoch: str | None = None
         self._closing: set[asyncio.Task[None]] = set()
+
+    def write_only_in(self, epoch: int) -> None:
+        """From now on refuses to write after the epoch of the leader has changed. Only a server can be shared."""
+        if self.engine.dialect.name != "sqlite":
+            self._epoch = str(epoch)
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction. Raises WriteFailed if the database refuses it."""
+        """A transaction. Raises WriteFailed if the database refuses it, LeadershipLost if another leader has begun."""
         try:
             async with self._connected() as connection, connection.begin():
+                if self._epoch is not None:
+                    await _require_epoch(connection, self._epoch)
                 yield connection
         except _OUR_MISTAKES:
             raise
-        except DBAPIError as error:
-            raise WriteFailed(f"the database cannot be written: {_reason(error)}") from None
+        except (DBAPIError, OSError) as error:  # OSError: nothing listens there
+            raise WriteFailed(f"the database cannot be written: {reason_of(error)}") from None
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for reading. Raises Unreadable if the database cannot be read."""
+        """A connection for reading. Raises ReadFailed if the database cannot be read."""
         try:
             async with self._connected() as connection:
                 yield connection
         except _OUR_MISTAKES:
             raise
-        except DBAPIError as error:
-            raise Unreadable(f"the database cannot be read: {_reason(error)}") from None
+        except (DBAPIError, OSError) as error:
+            raise ReadFailed(f"the database cannot be read: {reason_of(error)}") from None
 
     async def close(self) -> None:
         """Closes all connections. It waits for those that return to the pool: the pool closes only idle ones."""
@@ -115,6 +142,13 @@ class Database:
             await asyncio.shield(closing)
 
 
+async def _require_epoch(connection: AsyncConnection, epoch: str) -> None:
+    """Raises LeadershipLost if the epoch is another one. A new leader waits for the transactions that have asked."""
+    query = select(META.c.value).where(META.c.key == "epoch").with_for_update(read=True)
+    if await connection.scalar(query) != epoch:
+        raise LeadershipLost("another coordinator has begun to lead the fleet; it has the newer epoch in the database")
+
+
 async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConnection]) -> None:
     """Closes the connection as soon as it is open, unless it could not be opened."""
     await asyncio.wait((opening,))
@@ -123,7 +157,7 @@ async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConn
 
 
 async def open_database(settings: Settings) -> Database:
-    """The database of these settings. Raises Unavailable if it cannot be opened, SettingsError for a wrong URL."""
+    """The database of these settings. Raises DatabaseAway if it cannot be opened, SettingsError for a wrong URL."""
     url = _url(settings)
     engine = _engine(url)
     lock = None
@@ -132,6 +166,8 @@ async def open_database(settings: Settings) -> Database:
         event.listen(engine.sync_engine, "connect", _configure)
         # Many rows in one statement, because SQLite's thread waits for the interpreter's lock at each statement.
         engine.dialect.use_insertmanyvalues_wo_returning = True
+    else:
+        event.listen(engine.sync_engine, "connect", _limit_silence)
     database = Database(engine, lock)
     try:
         await _try_options(engine)
@@ -139,7 +175,7 @@ async def open_database(settings: Settings) -> Database:
             await connection.run_sync(_upgrade)
     except (DBAPIError, OSError, UnicodeDecodeError) as error:
         await database.close()
-        raise Unavailable(f"cannot open the database {_shown(url)}: {_reason(error)}") from None
+        raise DatabaseAway(f"cannot open the database {_shown(url)}: {reason_of(error)}") from None
     except BaseException:
         await database.close()
         raise
@@ -184,9 +220,14 @@ def open_to_read(settings: Settings) -> AsyncEngine | None:
     return _engine(url)
 
 
-def _engine(url: URL) -> AsyncEngine:
+def engine_without_pool(settings: Settings) -> AsyncEngine:
+    """An engine for sessions of their own, which end when they are closed. Raises SettingsError for a wrong URL."""
+    return _engine(_url(settings), poolclass=NullPool)
+
+
+def _engine(url: URL, **options: Any) -> AsyncEngine:
     try:
-        return create_async_engine(url)
+        return create_async_engine(url, **options)
     except (ArgumentError, TypeError, ValueError):  # each error may quote a part of the URL
         raise SettingsError(f"store.url: {_NO_URL}") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
@@ -204,9 +245,9 @@ def _url(settings: Settings) -> URL:
     return url.set(drivername=_DRIVERS.get(url.drivername, url.drivername))
 
 
-def _reason(error: DBAPIError | OSError | UnicodeDecodeError) -> str:
+def reason_of(error: Exception) -> str:
     """The error in one line. For a damaged file it also says what to do, because muster never deletes the file."""
-    text = str(error.orig if isinstance(error, DBAPIError) else error)
+    text = str(error.orig if isinstance(error, DBAPIError) else error) or type(error).__name__
     if isinstance(error, UnicodeDecodeError):
         text = error.object.decode(errors="replace")
     reason = in_one_line(text)
@@ -249,3 +290,13 @@ def _configure(connection: Any, _record: Any) -> None:
     except BaseException:
         connection.close()  # the pool does not own the connection yet, and its thread would outlive the process's end
         raise
+
+
+def _limit_silence(connection: Any, _record: Any) -> None:
+    """Has the server roll back the transaction of a coordinator that is paused: the next leader waits for it."""
+    cursor = connection.cursor()
+    try:
+        cursor.execute(f"SET SESSION idle_in_transaction_session_timeout = '{SILENT_S:g}s'")
+    finally:
+        cursor.close()
+    connection.commit()

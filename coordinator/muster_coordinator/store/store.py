@@ -97,12 +97,17 @@ class Store:
     async def close(self) -> None:
         await self._database.close()
 
-    async def next_epoch(self, now: float) -> int:
-        """The epoch of a coordinator that starts `now`: above every earlier one, even if the clock went back."""
+    async def begin_epoch(self, now: float, api_url: str) -> int:
+        """The epoch of a coordinator that leads from `now` on: above every earlier one, even if the clock went back.
+
+        From now on, nobody writes who leads by an earlier epoch.
+        """
         async with self._database.writing() as connection:
             stored = await connection.scalar(select(META.c.value).where(META.c.key == "epoch"))
             epoch = max(read_row("meta", "epoch", stored or "0", int) + 1, int(now))
-            await self._upsert(connection, META, [{"key": "epoch", "value": str(epoch)}])
+            rows = {"epoch": str(epoch), "leader": api_url}
+            await self._upsert(connection, META, [{"key": key, "value": value} for key, value in rows.items()])
+        self._database.write_only_in(epoch)
         return epoch
 
     async def check_writable(self) -> None:

@@ -37,7 +37,7 @@ class Lives:
     async def begin(self):
         """A coordinator begins where the last was killed; gives what it does at once."""
         self.now += 10.0
-        rules, epoch = RULES.model_copy(update={"mode": self.mode}), await self.store.next_epoch(self.now)
+        rules, epoch = RULES.model_copy(update={"mode": self.mode}), await self.store.begin_epoch(self.now, "http://a")
         self.fleet = Fleet(name="f", epoch=epoch, rules=rules, policy=Policy(shipped_rows()))
         begun = self.fleet.restore(await self.store.saved(), self.now)
         begun += self.fleet.handle(LinkCaughtUp(), self.now)

@@ -118,7 +118,7 @@ async def test_no_text_keeps_the_coordinator_from_storing(lives):
 
 
 async def test_it_ends_at_once_while_an_actor_does_not_answer(tmp_path):
-    """Who enforces waits for an actor that works before it begins; that may take a minute. Plugins are closed."""
+    """An actor may take a minute, or be down. Plugins are closed."""
     settings = Settings(
         data_dir=tmp_path,
         http=HttpSettings(listen="127.0.0.1:0"),

@@ -61,7 +61,7 @@ async def start(directory):
     """Opens and restores the database like a coordinator, and lists everything."""
     store = await Store.open(Settings(data_dir=directory))
     try:
-        await store.next_epoch(time.time())
+        await store.begin_epoch(time.time(), "http://a")
         fleet = Fleet(name="default", epoch=4)
         past = await store.sweeps_since(0)
         commands = fleet.restore(await store.saved(), time.time(), past)

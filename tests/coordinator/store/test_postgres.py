@@ -1,15 +1,8 @@
 """The store on a PostgreSQL server of its own: what it writes, packs, deletes and starts from, as with SQLite."""
 
-import os
-import shutil
-from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
-
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from benchmarks.private_postgres import DEBIAN, postgres
 from sqlalchemy import text
 from tests.coordinator.restart import test_evidence_after_restart as restart
 from tests.coordinator.store import test_acceptance_reports as accepted
@@ -36,21 +29,10 @@ RESULTS = ResultsRecord(fingerprint="b1", node="n1", results={"0": "ab12"})
 KEEP = StoreSettings(keep_full_days=30, keep_days=300)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The URL of a server. Where `CI` is set, it is a failure if PostgreSQL or its driver is not installed."""
-    programs = os.pathsep.join(map(str, [*DEBIAN, os.environ["PATH"]]))
-    is_there = shutil.which("initdb", path=programs) is not None and find_spec("asyncpg") is not None
-    if not is_there and not os.environ.get("CI"):
-        pytest.skip("needs PostgreSQL and asyncpg")
-    with postgres(Path("/")) as url:
-        yield url
-
-
 @pytest.fixture
-async def settings(server, live, tmp_path):
+async def settings(postgres, tmp_path):
     """Settings with an empty database on the server."""
-    found = Settings(data_dir=tmp_path, store=StoreSettings(url=server))
+    found = Settings(data_dir=tmp_path, store=StoreSettings(url=postgres.url))
     store = await Store.open(found)
     async with store.database.engine.begin() as connection:
         await connection.execute(text("DROP SCHEMA public CASCADE"))

@@ -285,8 +285,8 @@ async def test_a_cursor_that_is_none_is_refused(store, cursor):
 @pytest.mark.parametrize(("now", "later"), [(1000.7, 2000.0), (1000.0, 1000.0), (1000.0, 3.0)])
 async def test_epochs_rise_even_when_the_clock_goes_back(store, now, later):
     """The first epoch is the clock's; the next is higher whatever the clock says."""
-    assert await store.next_epoch(now) == 1000
-    assert await store.next_epoch(later) == max(1001, int(later))
+    assert await store.begin_epoch(now, "http://a") == 1000
+    assert await store.begin_epoch(later, "http://a") == max(1001, int(later))
 
 
 async def test_a_batch_is_one_commit(store, monkeypatch):

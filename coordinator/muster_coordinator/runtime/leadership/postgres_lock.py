@@ -1,0 +1,133 @@
+"""The leader holds an advisory lock of the database, in a session of its own.
+
+The session, and the lock with it, ends when the leader's connection does, as when the process is killed. The connection
+of a paused process or of a host that is gone stays open. So the server ends the session also when it has heard nothing
+for SILENT_S; the leader says something every PING_S. So the leader knows until when nobody else can hold the lock:
+until SILENT_S after it sent what the server has answered last.
+"""
+
+import asyncio
+from contextlib import suppress
+
+import structlog
+from sqlalchemy import select, text
+from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from muster.errors import Unavailable
+from muster_coordinator.store.database import SILENT_S, LeadershipLost, reason_of
+from muster_coordinator.store.tables import META
+
+LOCK = int.from_bytes(b"muster", "big")
+"""The number of the lock. Advisory locks have numbers, which all users of a database share."""
+
+PING_S = 1.5
+
+MARGIN_S = 1.0
+"""How much earlier than the server the leader takes its session for over."""
+
+ANSWERED_WITHIN_S = 4.0
+
+OUR_LOCK = (
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted "
+    f"AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFFFFFF}"
+)
+"""Whether this very session holds the lock. PostgreSQL shows the two halves of its number."""
+
+log = structlog.get_logger()
+
+
+class PostgresLock:
+    """The lock, and the connection that holds it or tries to."""
+
+    has_rivals = True
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.leader_url: str | None = None
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._connection: AsyncConnection | None = None
+        self._has_answered = False
+        self._is_away = False
+        self._certain_until = 0.0
+        self._confirmed = asyncio.Event()
+
+    async def try_acquire(self) -> bool:
+        """As in `LeaderLock`. False if the database is away, or another coordinator leads."""
+        try:
+            async with asyncio.timeout(ANSWERED_WITHIN_S):
+                is_ours = await self._ask_for_it()
+        except (DBAPIError, OSError) as error:
+            await self._disconnect()
+            if not self._has_answered:
+                raise Unavailable(f"cannot open the database of store.url: {reason_of(error)}") from None
+            if not self._is_away:
+                log.warning("database_away", error=reason_of(error))
+            self._is_away, self.leader_url = True, None
+            return False
+        self._has_answered, self._is_away = True, False
+        return is_ours
+
+    async def keep(self) -> None:
+        """As in `LeaderLock`."""
+        while True:
+            await asyncio.sleep(PING_S)
+            try:
+                async with asyncio.timeout(ANSWERED_WITHIN_S):
+                    is_ours = await self._still_holds_it()
+            except (DBAPIError, OSError) as error:
+                raise LeadershipLost(f"the session that holds the leader's lock is over: {reason_of(error)}") from None
+            if not is_ours:
+                raise LeadershipLost(
+                    "the session does not hold the leader's lock; store.url must lead to the server itself, "
+                    "not to a pool that shares sessions"
+                )
+
+    async def confirm(self) -> None:
+        """As in `LeaderLock`."""
+        while asyncio.get_running_loop().time() >= self._certain_until:
+            self._confirmed.clear()
+            await self._confirmed.wait()
+
+    async def release(self) -> None:
+        """As in `LeaderLock`."""
+        self._certain_until = 0.0
+        await self._disconnect()
+
+    async def _ask_for_it(self) -> bool:
+        if self._connection is None:
+            self._connection = await self._engine.connect()
+            await self._connection.execute(text(f"SET idle_session_timeout = '{SILENT_S:g}s'"))
+        asked_at = asyncio.get_running_loop().time()
+        if await self._connection.scalar(text(f"SELECT pg_try_advisory_lock({LOCK})")):
+            self._note_certain(asked_at)
+            return True
+        self.leader_url = await self._stored_url(self._connection)
+        return False
+
+    async def _still_holds_it(self) -> bool:
+        assert self._connection is not None
+        asked_at = asyncio.get_running_loop().time()
+        if not await self._connection.scalar(text(OUR_LOCK)):
+            return False
+        self._note_certain(asked_at)
+        return True
+
+    async def _stored_url(self, connection: AsyncConnection) -> str | None:
+        """The URL that the last leader has stored."""
+        try:
+            url: str | None = await connection.scalar(select(META.c.value).where(META.c.key == "leader"))
+        except ProgrammingError:  # the first leader is about to create the tables
+            return None
+        return url
+
+    async def _disconnect(self) -> None:
+        """Ends the session, and so frees the lock; the server notices also if it does not answer."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(DBAPIError, OSError):
+                async with asyncio.timeout(ANSWERED_WITHIN_S):
+                    await connection.close()
+
+    def _note_certain(self, asked_at: float) -> None:
+        self._certain_until = asked_at + SILENT_S - MARGIN_S
+        self._confirmed.set()
