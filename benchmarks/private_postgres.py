@@ -16,7 +16,7 @@ DEBIAN = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
 class PrivatePostgres:
-    """A server that can be stopped and started again. Its files are below `place`, and `url` is that of its database."""
+    """A server that can be stopped and started again. Its files are below `place`; `url` is that of its database."""
 
     def __init__(self, place: Path, programs: str) -> None:
         self.url = f"postgresql://postgres@/postgres?host={place}"

@@ -2,7 +2,7 @@
 
 from muster.config import Settings
 from muster.plugins import Plugins
-from muster_coordinator.daemon import Shell, change_stream
+from muster_coordinator.leader import Shell, change_stream
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.health_publisher import HealthPublisher

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster_coordinator.daemon import Shell
+from muster_coordinator.leader import Shell
 
 
 async def for_ever(*_):
@@ -71,9 +71,9 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
         pass
 
     pipeline = part("pipeline")
-    pipeline.offer, pipeline.submit = lambda _event: None, lambda _commands: SimpleNamespace(wait=done)
+    pipeline.offer, pipeline.flush = lambda _event: None, done
     names = ("stream", "changes", "notifier", "dispatcher", "alarms", "poller", "health", "retention")
-    monkeypatch.setattr("muster_coordinator.daemon.keep_watchdog_quiet", part("watchdog").run)
+    monkeypatch.setattr("muster_coordinator.leader.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():

@@ -32,11 +32,11 @@ class OutgoingMessage(NamedTuple):
 
 
 async def transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage], tasks: asyncio.TaskGroup) -> None:
-    """Publishes the messages of a queue in order, up to SENDS_AT_ONCE before the broker has confirmed the first.
+    """Publishes the messages of a queue, those of one QoS in order, up to SENDS_AT_ONCE before the first is confirmed.
 
-    `tasks` are those of the connection; one more waits for each confirmation. Of several messages with QoS 0 in a row
-    only the last waits until it is written, and so all are written together: one by one, a turn of the event loop and
-    four system calls for each, acknowledgements took a fifth of all work under load.
+    `tasks` are those of the connection; one more waits for each confirmation. If several messages with QoS 0 wait, only
+    the last one is waited for, so that all are written together. One by one, with a turn of the event loop and four
+    system calls for each, acknowledgements took a fifth of all work under load.
     """
     room = asyncio.Semaphore(SENDS_AT_ONCE)
     while True:

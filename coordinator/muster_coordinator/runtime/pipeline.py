@@ -57,8 +57,8 @@ first.
 """
 
 GATHER_S = 0.25
-"""How long runs that change nothing wait for others. Nobody waits for them: their agents have kept them for longer. With
-0.05 s, 2,000 nodes took 17.3 % of a core, with 0.25 s they take 14.0 % (two shared cores, SQLite).
+"""How long runs that change nothing wait for others. Nobody waits for them: their agents have kept them for longer.
+2,000 nodes took 17.3 % of a core with 0.05 s, and take 14.0 % (two shared cores, SQLite).
 """
 
 STUCK_S = 120.0

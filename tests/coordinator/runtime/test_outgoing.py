@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,18 +11,25 @@ from muster_coordinator.runtime.outgoing import SENDS_AT_ONCE, OutgoingMessage, 
 
 
 class SlowBroker:
-    """A client whose broker confirms a message when the test says so, and the queue of what is to be sent."""
+    """A client whose broker confirms a message when the test says so, and the queue of what is to be sent.
+
+    Its own client publishes without waiting. `waits` counts the messages without confirmation that were waited for.
+    """
 
     def __init__(self):
         self.queue: asyncio.Queue[OutgoingMessage] = asyncio.Queue()
         self.sent = []
         self.unconfirmed = []
+        self.waits = 0
+        self._client = SimpleNamespace(publish=lambda topic, payload, qos, retain: self.sent.append(topic))
 
     async def publish(self, topic, payload, *, qos, retain, timeout):
         self.sent.append(topic)
         if qos:
             self.unconfirmed.append(asyncio.Event())
             await self.unconfirmed[-1].wait()
+        else:
+            self.waits += 1
 
 
 @pytest.fixture
@@ -52,8 +60,18 @@ async def test_one_slow_confirmation_delays_nothing_but_the_last(broker):
 
 
 async def test_what_needs_no_confirmation_does_not_count(broker):
-    """Such as acknowledgements."""
+    """Such as acknowledgements: all that come together are written together, and the last one is waited for."""
     for number in range(3 * SENDS_AT_ONCE):
         broker.queue.put_nowait(OutgoingMessage(str(number), b"", qos=0))
     await settled()
-    assert len(broker.sent) == 3 * SENDS_AT_ONCE
+    assert (broker.sent, broker.waits) == ([str(number) for number in range(3 * SENDS_AT_ONCE)], 1)
+
+
+async def test_messages_of_one_qos_keep_their_order(broker):
+    """Acknowledgements may overtake orders."""
+    for number in range(20):
+        broker.queue.put_nowait(OutgoingMessage(str(number), b"", qos=number % 3 // 2))
+    await settled()
+    orders = [str(number) for number in range(20) if number % 3 == 2]
+    assert [topic for topic in broker.sent if topic in orders] == orders
+    assert [topic for topic in broker.sent if topic not in orders] == [str(n) for n in range(20) if n % 3 != 2]

@@ -8,9 +8,9 @@ from aiohttp import ClientPayloadError, ClientSession, web
 from aiohttp.test_utils import TestServer
 
 from muster.config import HttpSettings
+from muster.http_server import serving
 from muster_coordinator.web.server import listen
 from muster_coordinator.web.standby import PASSED_ON, standby_application
-from muster.http_server import serving
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from muster_coordinator.store.database import engine_without_pool
 
 
 class LeaderLock(Protocol):
-    """The lock that the leader holds. `leader_url` is the URL of the leader's API, as far as it is known.
+    """The lock that the leader holds. `leader_url` is the URL of the leader's API, None if it is not known.
 
     `has_rivals` says whether other coordinators may hold it.
     """
@@ -34,7 +34,7 @@ class OnlyCoordinator:
     """The lock of a coordinator with SQLite, which nobody shares: the store locks the file itself."""
 
     has_rivals = False
-    leader_url = None
+    leader_url: str | None = None
 
     async def try_acquire(self) -> bool:
         """Always."""
@@ -54,4 +54,6 @@ class OnlyCoordinator:
 def leader_lock_of(settings: Settings) -> LeaderLock:
     """The lock that these settings ask for. Raises SettingsError if `store.url` is wrong."""
     engine = engine_without_pool(settings)
-    return OnlyCoordinator() if engine.dialect.name == "sqlite" else PostgresLock(engine)
+    if engine.dialect.name == "sqlite":
+        return OnlyCoordinator()
+    return PostgresLock(engine)

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 
 import structlog
-from sqlalchemy import select, text
+from sqlalchemy import BigInteger, bindparam, select, text
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -28,10 +28,12 @@ MARGIN_S = 1.0
 
 ANSWERED_WITHIN_S = 4.0
 
-OUR_LOCK = (
+TAKE_IT = text("SELECT pg_try_advisory_lock(:lock)").bindparams(bindparam("lock", LOCK, BigInteger))
+
+HOLDS_IT = text(
     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted "
-    f"AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFFFFFF}"
-)
+    "AND classid = :upper AND objid = :lower"
+).bindparams(bindparam("upper", LOCK >> 32, BigInteger), bindparam("lower", LOCK & 0xFFFFFFFF, BigInteger))
 """Whether this very session holds the lock. PostgreSQL shows the two halves of its number."""
 
 log = structlog.get_logger()
@@ -98,7 +100,7 @@ class PostgresLock:
             self._connection = await self._engine.connect()
             await self._connection.execute(text(f"SET idle_session_timeout = '{SILENT_S:g}s'"))
         asked_at = asyncio.get_running_loop().time()
-        if await self._connection.scalar(text(f"SELECT pg_try_advisory_lock({LOCK})")):
+        if await self._connection.scalar(TAKE_IT):
             self._note_certain(asked_at)
             return True
         self.leader_url = await self._stored_url(self._connection)
@@ -107,7 +109,7 @@ class PostgresLock:
     async def _still_holds_it(self) -> bool:
         assert self._connection is not None
         asked_at = asyncio.get_running_loop().time()
-        if not await self._connection.scalar(text(OUR_LOCK)):
+        if not await self._connection.scalar(HOLDS_IT):
             return False
         self._note_certain(asked_at)
         return True
