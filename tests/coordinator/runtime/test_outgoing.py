@@ -18,8 +18,8 @@ class SlowBroker:
 
     def __init__(self):
         self.queue: asyncio.Queue[OutgoingMessage] = asyncio.Queue()
-        self.sent = []
-        self.unconfirmed = []
+        self.sent: list[str] = []
+        self.unconfirmed: list[asyncio.Event] = []
         self.waits = 0
         self._client = SimpleNamespace(publish=lambda topic, payload, qos, retain: self.sent.append(topic))
 
