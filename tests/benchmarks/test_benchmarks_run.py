@@ -51,6 +51,7 @@ SMALLEST = {
         *("--settle-s", "0", "--idle-s", "0", "--rounds", "1"),
     ],
     "storage": ["--days", "1", "--hours", "2"],
+    "takeover": ["--nodes", "3", "--turns", "1", "--settle-s", "0", "--pause-s", "0"],
     "wire": ["--fleets", "1", "--hours", "1"],
     "quarantine_disk": ["--nodes", "50", "--days", "1", "--percent", "4"],
 }

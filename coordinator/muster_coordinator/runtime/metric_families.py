@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+LEADS = "muster_leads", "1 if this coordinator leads the fleet, 0 if it stands by"
+
 
 def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     """A value that goes up and down."""

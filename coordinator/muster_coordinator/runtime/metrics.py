@@ -14,7 +14,7 @@ from muster.model import ServiceState
 from muster.version import __version__
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
-from muster_coordinator.runtime.metric_families import counter, gauge, info
+from muster_coordinator.runtime.metric_families import LEADS, counter, gauge, info
 from muster_coordinator.runtime.node_metrics import node_metrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
@@ -69,6 +69,7 @@ class CoordinatorMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         what = "1, with the version of the coordinator and of its Python"
         yield info("muster_build_info", what, version=__version__, python=platform.python_version())
+        yield gauge(*LEADS, 1)
         yield from self._of_the_fleet()
         yield from self._of_the_quarantine()
         yield gauge(

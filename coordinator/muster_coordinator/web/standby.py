@@ -1,20 +1,23 @@
-"""What a coordinator that stands by serves: it passes every request on to the leader.
+"""What a coordinator that stands by serves: it passes every request on to the leader, but for probes and metrics.
 
 So clients may use any coordinator, and a service in front of several needs not know which one leads. The leader decides
 what a request may do: it gets the tokens and cookies of the client, and the headers of a proxy only if this coordinator
 trusts that proxy. While nobody leads, the answer is 503.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from http import HTTPStatus
 
 from aiohttp import ClientConnectionError, ClientError, ClientSession, ClientTimeout, DummyCookieJar, hdrs, web
 from multidict import CIMultiDict
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
+from prometheus_client.registry import Collector
 from yarl import URL
 
 from muster import http_server
 from muster.config import HttpSettings
 from muster.connections import NO_ROOM, Connections, most_connections
+from muster_coordinator.runtime.metric_families import LEADS, gauge
 from muster_coordinator.web.guard import PROBES
 from muster_coordinator.web.problems import Problem, as_problems
 from muster_coordinator.web.proxies import ROLE, USER, TrustedProxies
@@ -47,7 +50,16 @@ CONNECTED_WITHIN_S = 3.0
 
 NOBODY = "no coordinator leads this fleet at the moment; one takes over within seconds"
 
+METRICS = "/metrics"
+
 LEADER = web.AppKey("leader", ClientSession)
+
+
+class OwnMetrics(Collector):
+    """What a standby tells Prometheus."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield gauge(*LEADS, 0)
 
 
 def standby_application(leader_url: Callable[[], str | None], http: HttpSettings) -> web.Application:
@@ -61,6 +73,8 @@ def standby_application(leader_url: Callable[[], str | None], http: HttpSettings
         url = leader_url()
         if request.path in PROBES:
             return web.json_response({"status": "standby", "leader": url})
+        if request.path == METRICS:  # with those of the leader, sums over all coordinators would count it twice
+            return web.Response(body=generate_latest(OwnMetrics()), headers={"Content-Type": CONTENT_TYPE_LATEST})
         if url is None or PASSED_ON in request.headers:
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, NOBODY, Retry_After="2")
         return await _passed_on(request, URL(url), proxies)

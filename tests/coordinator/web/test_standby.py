@@ -123,6 +123,13 @@ async def test_probes_are_answered_by_the_standby_itself(standby, client):
             assert (answer.status, await answer.json()) == (200, {"status": "standby", "leader": None})
 
 
+async def test_metrics_are_those_of_the_standby(standby, leader, client):
+    """One that leads says 1. Sums over all coordinators count the fleet once."""
+    standby.leader = leader
+    async with client.get(f"{standby.url}/metrics") as answer:
+        assert [line for line in (await answer.text()).splitlines() if line[0] != "#"] == ["muster_leads 0.0"]
+
+
 WHO = {"X-Muster-User": "eve", "X-Muster-Role": "operate", "X-Forwarded-Host": "h", "X-Forwarded-Proto": "https"}
 
 
