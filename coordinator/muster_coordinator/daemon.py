@@ -12,7 +12,7 @@ import structlog
 
 from muster.backoff import backoff_s
 from muster.config import HttpSettings, Settings
-from muster.errors import Unavailable
+from muster.errors import MusterError
 from muster.http_server import serving
 from muster.plugins import Plugins
 from muster.systemd import READY, keep_watchdog_quiet, notify
@@ -49,7 +49,7 @@ async def run(settings: Settings, plugins: Plugins) -> None:
     failed: BaseException | None = None
     try:
         await serve(settings, plugins, stop)
-    except* Unavailable as group:
+    except* MusterError as group:
         failed = first_error(group)
     if failed is not None:
         raise failed

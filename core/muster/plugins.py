@@ -39,11 +39,12 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """The answer of one plugin's hook: a value or an error."""
+    """The answer of one plugin's hook: a value or an error. `is_misconfigured` if the operator must mend a setting."""
 
     plugin: str
     value: Any = None
     error: str | None = None
+    is_misconfigured: bool = False
 
 
 class Plugins:
@@ -261,7 +262,7 @@ def _call(implementation: pluggy.HookImpl, config: Config, arguments: dict[str, 
 async def _isolated(
     implementation: pluggy.HookImpl, config: Config, arguments: dict[str, Any], timeout_s: float
 ) -> HookAnswer:
-    name = implementation.plugin_name
+    name, is_misconfigured = implementation.plugin_name, False
     try:
         async with asyncio.timeout(timeout_s) as deadline:
             return HookAnswer(name, await _call(implementation, config, arguments))
@@ -271,5 +272,6 @@ async def _isolated(
         error = _text(problem)
     except (Exception, SystemExit) as problem:
         error = f"no answer within {timeout_s:g} s" if deadline.expired() else _text(problem)
+        is_misconfigured = isinstance(problem, SettingsError)
     log.error("plugin_call_failed", plugin=name, hook=implementation.function.__name__, error=error)
-    return HookAnswer(name, error=error)
+    return HookAnswer(name, error=error, is_misconfigured=is_misconfigured)

@@ -56,6 +56,7 @@ class ActorPoller:
         self._take = take
         self._listed = dict(listed)
         self._surveyed = asyncio.Event()
+        self._may_answer_later = False  # whether an actor has failed at the last survey, and no setting is wrong
         # By actor, the nodes that its scheduler keeps out as new or by our mark.
         self._kept_out: dict[str, set[str]] = {}
         self._unanswered = 0  # the number of surveys in a row in which an actor could not answer
@@ -66,12 +67,12 @@ class ActorPoller:
         return len(self._plugins.failed)
 
     async def require_an_actor(self) -> None:
-        """Returns after the first survey if an actor can drain nodes, or has not answered, as if its scheduler is down.
+        """Returns after the first survey if an actor can drain nodes, or may when its scheduler answers again.
 
         Otherwise raises Unavailable, with the problem of every actor.
         """
         await self._surveyed.wait()
-        if any(actor.can_cordon or actor.summary is None for actor in self.actors):
+        if self._may_answer_later or any(actor.can_cordon for actor in self.actors):
             return
         problems = [_why_no_drain(actor) for actor in self.actors]
         raise Unavailable(
@@ -112,6 +113,7 @@ class ActorPoller:
             if view.problem is not None and view.name not in failed:  # the call has logged each failure
                 log.warning("actor_not_ready", actor=view.name, problem=view.problem)
         self._unanswered = self._unanswered + 1 if failed else 0
+        self._may_answer_later = any(answer.error and not answer.is_misconfigured for answer in answers)
         self.actors = tuple(sorted(views, key=lambda view: view.name))
         return {answer.plugin: answer.value for answer in answers if isinstance(answer.value, Survey)}
 

@@ -234,6 +234,10 @@ async def test_enforce_waits_for_the_first_survey(poller):
         ({"none": None}, "enable one"),
         ({"chat": survey(can_cordon=False)}, "chat only notifies ("),
         (
+            {"slurm": SettingsError("no scontrol"), "chat": survey(can_cordon=False)},
+            "slurm: no scontrol",
+        ),
+        (
             {"lacking": survey(can_cordon=False).model_copy(update={"problem": "may not patch nodes"})},
             "lacking: may not patch nodes",
         ),
