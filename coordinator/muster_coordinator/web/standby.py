@@ -1,6 +1,6 @@
 """What a coordinator that stands by serves: it passes every request on to the leader, but for probes and metrics.
 
-So clients may use any coordinator, and a service in front of several needs not know which one leads. The leader decides
+So clients may use any coordinator, and whatever is in front of several need not know which one leads. The leader decides
 what a request may do: it gets the tokens and cookies of the client, and the headers of a proxy only if this coordinator
 trusts that proxy. While nobody leads, the answer is 503.
 """
@@ -27,24 +27,21 @@ PASSED_ON = "X-Muster-Passed-On"
 """Marks a request that a standby has passed on. Another standby does not pass it on again."""
 
 OF_ONE_CONNECTION = frozenset(
-    map(
-        str.lower,
-        (
-            hdrs.CONNECTION,
-            hdrs.KEEP_ALIVE,
-            hdrs.PROXY_AUTHENTICATE,
-            hdrs.PROXY_AUTHORIZATION,
-            hdrs.TE,
-            hdrs.TRAILER,
-            hdrs.TRANSFER_ENCODING,
-            hdrs.UPGRADE,
-            hdrs.CONTENT_LENGTH,
-        ),
-    )
+    {
+        "connection",
+        "content-length",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
 )
 """Headers that say something about one connection only (RFC 9110, 7.6.1), or that aiohttp writes itself."""
 
-OF_PROXIES = frozenset(map(str.lower, (USER, ROLE, hdrs.X_FORWARDED_HOST, hdrs.X_FORWARDED_PROTO)))
+OF_PROXIES = frozenset({USER.lower(), ROLE.lower(), "x-forwarded-host", "x-forwarded-proto"})
 
 CONNECTED_WITHIN_S = 3.0
 
