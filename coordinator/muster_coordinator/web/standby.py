@@ -1,8 +1,8 @@
 """What a coordinator that stands by serves: it passes every request on to the leader, but for probes and metrics.
 
-So clients may use any coordinator, and whatever is in front of several need not know which one leads. The leader decides
-what a request may do: it gets the tokens and cookies of the client, and the headers of a proxy only if this coordinator
-trusts that proxy. While nobody leads, the answer is 503.
+So clients may use any coordinator, and a load balancer need not know which one leads. The leader decides what a request
+may do: it gets the tokens and cookies of the client, and the headers of a proxy only if this coordinator trusts that
+proxy. While nobody leads, the answer is 503.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
