@@ -77,7 +77,7 @@ class Fleet:
 
 
 @pytest.fixture
-async def fleet(postgres, new_mosquitto, tmp_path):
+async def fleet(postgres, new_mosquitto, tmp_path, more_settings):
     """Two coordinators, of which one leads and the other one stands by."""
     with new_mosquitto() as mosquitto, contextlib.ExitStack() as stack:
         rivals, database = [], postgres.new_database()
@@ -91,6 +91,7 @@ async def fleet(postgres, new_mosquitto, tmp_path):
                 MUSTER_HTTP__TRUST_LOOPBACK="true",
                 MUSTER_STORE__URL=database,
                 MUSTER_BROKER__URL=mosquitto.url,
+                **more_settings,
             )
             rival.url, rival.broker = f"http://127.0.0.1:{port}", mosquitto.url
             rival.start()
