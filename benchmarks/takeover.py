@@ -14,14 +14,12 @@ another host, so no network is lost.
 
 import argparse
 import asyncio
-import json
 import signal
 import tempfile
 import time
-from contextlib import AsyncExitStack, closing
-from http.client import HTTPConnection, HTTPException
+from contextlib import AsyncExitStack
+from http.client import HTTPException
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet_scale import all_joined
@@ -32,7 +30,6 @@ from benchmarks.scale_template import recorded
 
 JOINED_WITHIN_S = TAKEN_WITHIN_S = STORED_WITHIN_S = 120.0
 LOOK_S = 0.01
-PROBED_WITHIN_S = 0.5
 STORED = "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM quiet_runs)"
 
 SIGNALS: dict[signal.Signals, tuple[str, float]] = {
@@ -81,28 +78,20 @@ class Rivals:
 
 async def leads(coordinator: Coordinator) -> bool:
     """Whether it answers as the leader."""
-    return await status_of(coordinator) not in (None, "standby")
+    return await leadership(coordinator) == 1
 
 
 async def stands_by(coordinator: Coordinator) -> bool:
     """Whether it answers as a standby."""
-    return await status_of(coordinator) == "standby"
+    return await leadership(coordinator) == 0
 
 
-async def status_of(coordinator: Coordinator) -> str | None:
-    """What it answers to a probe; None if nobody answers."""
+async def leadership(coordinator: Coordinator) -> float | None:
+    """1 if it leads, 0 if it stands by; None if it does not answer."""
     try:
-        async with asyncio.timeout(PROBED_WITHIN_S):
-            return await asyncio.to_thread(probe, urlsplit(coordinator.url).netloc)
+        return await coordinator.metric("muster_leads")
     except (OSError, HTTPException):
         return None
-
-
-def probe(address: str) -> str:
-    """What whoever listens at an address answers to `/healthz`."""
-    with closing(HTTPConnection(address, timeout=PROBED_WITHIN_S)) as connection:
-        connection.request("GET", "/healthz")
-        return str(json.loads(connection.getresponse().read())["status"])
 
 
 async def stores(coordinator: Coordinator) -> bool:

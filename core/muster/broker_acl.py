@@ -1,6 +1,6 @@
 """Access lists for brokers: a node publishes and reads only below its own name, and reads what is for all nodes.
 
-The user name of a node at the broker is its node name, and that of the coordinator is `coordinator`. Each broker has a
+At the broker, the user name of a node is its node name; the coordinator is `coordinator`. Each broker has a
 syntax of its own; what is allowed is the same in all.
 """
 

@@ -123,7 +123,7 @@ class HttpSettings(Section):
 
 
 class LeaderSettings(Section):
-    """Several coordinators with one PostgreSQL database, of which one leads."""
+    """Several coordinators with one PostgreSQL database; one of them leads."""
 
     url: str | None = Field(
         None, description="URL at which the other coordinators reach this one's API; unset: by http.listen"
@@ -241,7 +241,7 @@ class Settings(Section):
     broker: BrokerSettings = Field(BrokerSettings(), description="The MQTT broker")
     http: HttpSettings = Field(HttpSettings(), description="The coordinator's HTTP API")
     store: StoreSettings = Field(StoreSettings(), description="The coordinator's database")
-    leader: LeaderSettings = Field(LeaderSettings(), description="Several coordinators, of which one leads")
+    leader: LeaderSettings = Field(LeaderSettings(), description="Several coordinators; one of them leads")
     agent: AgentSettings = Field(AgentSettings(), description="The agent on a node")
     sweeps: SweepsSettings = Field(SweepsSettings(), description="Sweeps")
     quarantine: QuarantineSettings = Field(

@@ -61,17 +61,21 @@ class Coordinator:
     def start(self):
         """Starts it and waits until it is ready; keeps its ports over restarts."""
         self.log.clear()
-        read, write = os.pipe()
-        with os.fdopen(write, "wb") as stderr:
-            self.process = MusterProcess("coordinator", env={**os.environ, **self.settings}, stderr=stderr)
-        ready = threading.Event()
-        threading.Thread(target=self._read, args=(os.fdopen(read, encoding="utf-8"), ready), daemon=True).start()
-        assert ready.wait(30), self.log
+        assert self.begin().wait(30), self.log
         told = next((line for line in self.log if line.get("event") == "coordinator_ready"), None)
         assert told, self.log
         self.url, self.broker = told["api"], told["broker"]
         self.settings["MUSTER_HTTP__LISTEN"] = urlsplit(self.url).netloc
         self.settings["MUSTER_BROKER__LISTEN"] = urlsplit(self.broker).netloc
+
+    def begin(self):
+        """Starts it; the event is set when it leads, or has ended."""
+        read, write = os.pipe()
+        with os.fdopen(write, "wb") as stderr:
+            self.process = MusterProcess("coordinator", env={**os.environ, **self.settings}, stderr=stderr)
+        ready = threading.Event()
+        threading.Thread(target=self._read, args=(os.fdopen(read, encoding="utf-8"), ready), daemon=True).start()
+        return ready
 
     def _read(self, stderr, ready):
         for line in stderr:

@@ -8,16 +8,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Table, delete, func, insert, literal_column, make_url, select, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings, StoreSettings
 from muster.errors import Refused, Unavailable
-from muster_coordinator.store.database import Database, open_database, reason_of
+from muster_coordinator.store.database import Database, open_database, open_to_read, reason_of
 from muster_coordinator.store.tables import META, METADATA
 
 ROWS_AT_A_TIME = 1_000
@@ -33,7 +32,7 @@ class Checksum:
     def add(self, row: Sequence[Any]) -> None:
         """Counts a row in."""
         self.rows += 1
-        digest = blake2b(repr([_plain(value) for value in row]).encode("utf-8", "surrogateescape"), digest_size=8)
+        digest = blake2b(repr([*row]).encode("utf-8", "surrogateescape"), digest_size=8)
         self.total = (self.total + int.from_bytes(digest.digest())) % 2**64
 
 
@@ -52,21 +51,21 @@ async def copy_database(source: str, target: str, tell: Callable[[str, Checksum]
 
 def _require_file(source: str) -> None:
     """A database of SQLite that is not there would be created."""
-    try:
-        url = make_url(source)
-    except (ArgumentError, ValueError):
-        return  # opening it says what is wrong
-    if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
-        raise Refused(f"there is no database at {url.database}: FROM must be the URL of a coordinator's database")
+    if open_to_read(_settings(source)) is None:
+        raise Refused(f"there is no database at {make_url(source).database}: FROM must be that of a coordinator")
 
 
 @asynccontextmanager
 async def _opened(url: str) -> AsyncIterator[Database]:
-    database = await open_database(Settings(store=StoreSettings(url=url)))
+    database = await open_database(_settings(url))
     try:
         yield database
     finally:
         await database.close()
+
+
+def _settings(url: str) -> Settings:
+    return Settings(store=StoreSettings(url=url))
 
 
 async def _require_empty(connection: AsyncConnection, target: str) -> None:
@@ -115,8 +114,3 @@ async def _set_sequence(table: Table, connection: AsyncConnection) -> None:
     last = await connection.scalar(select(func.max(column)))
     if sequence is not None and last is not None:
         await connection.execute(select(func.setval(sequence, literal_column(str(int(last))))))
-
-
-def _plain(value: Any) -> Any:
-    """A value in the form in which every driver would give it."""
-    return bytes(value) if isinstance(value, memoryview) else value

@@ -64,7 +64,7 @@ async def is_empty(url):
 
 
 async def copied(source, target):
-    """Copies; the number of rows of each table, as it is told."""
+    """Copies a database; returns how many rows of each table the caller was told of."""
     told: dict[str, int] = {}
     await copy_database(source, target, lambda table, found: told.__setitem__(table, found.rows))
     return told

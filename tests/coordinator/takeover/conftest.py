@@ -3,33 +3,17 @@
 import asyncio
 import contextlib
 import http.client
-import os
 import signal
-import threading
 
 import pytest
 from benchmarks.free_ports import free_port
 from tests.coordinator.conftest import Coordinator, Node, connected
-from tests.muster_process import MusterProcess
 
 READY = ("coordinator_ready", "coordinator_stands_by")
 
 
 class Rival(Coordinator):
-    """A coordinator that may lead or stand by. `is_told` is set with each line of its log."""
-
-    def __init__(self, directory, **settings):
-        super().__init__(directory, **settings)
-        self.url = ""
-
-    def start(self):
-        """Starts it; returns when it leads or stands by."""
-        read, write = os.pipe()
-        with os.fdopen(write, "wb") as stderr:
-            self.process = MusterProcess("coordinator", env={**os.environ, **self.settings}, stderr=stderr)
-        threading.Thread(
-            target=self._read, args=(os.fdopen(read, encoding="utf-8"), threading.Event()), daemon=True
-        ).start()
+    """A coordinator that may lead or stand by."""
 
     def times(self, event):
         """How often it has logged this event."""
@@ -59,7 +43,8 @@ class Rival(Coordinator):
 class Fleet:
     """Both coordinators, their servers, and the nodes."""
 
-    def __init__(self, postgres, database, rivals):
+    def __init__(self, directory, postgres, database, rivals):
+        self.directory = directory
         self.postgres = postgres
         self.database = database
         self.rivals = rivals
@@ -78,7 +63,7 @@ class Fleet:
 
 @pytest.fixture
 async def fleet(postgres, new_mosquitto, tmp_path, more_settings):
-    """Two coordinators, of which one leads and the other one stands by."""
+    """Two coordinators: one leads, the other one stands by."""
     with new_mosquitto() as mosquitto, contextlib.ExitStack() as stack:
         rivals, database = [], postgres.new_database()
         for name in "ab":
@@ -94,10 +79,10 @@ async def fleet(postgres, new_mosquitto, tmp_path, more_settings):
                 **more_settings,
             )
             rival.url, rival.broker = f"http://127.0.0.1:{port}", mosquitto.url
-            rival.start()
+            rival.begin()
             stack.callback(ended, rival)
             rivals.append(rival)
-        fleet = Fleet(postgres, database, rivals)
+        fleet = Fleet(tmp_path, postgres, database, rivals)
         leader = await fleet.leader()
         async with asyncio.timeout(60):
             while (fleet.other(leader).asks("/readyz") or {}).get("leader") != leader.url:

@@ -68,7 +68,7 @@ async def before_it_is_called(leader, desk, eventually, stack):
 
 @pytest.mark.parametrize("step", [before_it_is_called, before_it_is_done, before_it_is_answered])
 async def test_a_cordon_is_finished_by_the_next_leader(fleet, desk, eventually, step):
-    """The node goes out by one decision, whoever leads, and is out when the first leader has gone on."""
+    """One decision takes the node out of service, under any leader, and it is out when the first leader has gone on."""
     leader = await fleet.leader()
     async with reporting(leader, NODE, "n2", "n3") as nodes:
         await eventually(lambda: all(node.seq > 1 for node in nodes.values()))

@@ -4,20 +4,18 @@ import asyncio
 import signal
 
 import pytest
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import create_async_engine
+from benchmarks.scale_database import opened
 from tests.coordinator.takeover.conftest import reporting
+
+from muster.client import Client
 
 REFERENCE = {"check": "gemm", "metric": "tflops_bf16", "fail_below": 1.0, "source": "the tests"}
 
 
 async def stored_epoch(fleet):
     """The epoch of the last leader, by the database."""
-    engine = create_async_engine(fleet.database.replace("postgresql", "postgresql+asyncpg", 1))
-    async with engine.connect() as connection:
-        found = await connection.scalar(text("SELECT value FROM meta WHERE key = 'epoch'"))
-    await engine.dispose()
-    return int(found)
+    async with opened(fleet.directory, fleet.database) as database:
+        return int(await database.scalar("SELECT value FROM meta WHERE key = 'epoch'"))
 
 
 async def all_is_stored_once(fleet, nodes, eventually):
@@ -27,19 +25,8 @@ async def all_is_stored_once(fleet, nodes, eventually):
     await eventually(lambda: not any(node.kept for node in nodes.values()), 60)
     made = sum(node.seq for node in nodes.values())
     leader = await fleet.leader()
-    runs = [run["id"] for run in all_runs(leader)]
+    runs = [run["id"] for run in Client(leader.url).pages("runs")["items"]]
     assert (len(runs), len(set(runs))) == (made, made)
-
-
-def all_runs(leader):
-    """All runs, page by page."""
-    cursor = ""
-    while True:
-        page = leader.get(f"/api/v1/runs?limit=500{cursor}")
-        yield from page["items"]
-        if page["next_cursor"] is None:
-            return
-        cursor = f"&cursor={page['next_cursor']}"
 
 
 async def takes_over(fleet, leader):

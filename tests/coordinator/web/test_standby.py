@@ -1,4 +1,4 @@
-"""What a standby serves: the leader's answers, whoever leads."""
+"""What a standby serves: the answers of the leader that there is."""
 
 import asyncio
 import contextlib
