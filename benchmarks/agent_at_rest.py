@@ -8,9 +8,11 @@ of the host. After `--settle-s`, in which every background check has been due on
 processes is taken over `--window-s`, and their memory at its end. Linux splits shared pages between all that map them,
 and coordinator and benchmark share Python's with the agent; so a second figure says what it would be alone: anonymous
 pages as Linux splits them, and of each mapped file the most that one of the three has in memory.
-No GPU memory is held if none of the three has a CUDA library mapped: only they allocate any.
+With the host's NVML, `nvidia-smi` says how many of the three hold GPU memory. With the stub, none can if none has a
+CUDA library mapped: only they allocate any.
 
-Limits: the stub answers at once and is small; a real libnvidia-ml.so.1 adds its own pages to the resident child.
+Limits: the stub answers at once and is small; a real libnvidia-ml.so.1 adds its own pages to the resident child, and
+maps a CUDA library itself.
 """
 
 import argparse
@@ -33,7 +35,9 @@ MAX_CPU_PERCENT = 0.5
 AT_REST_WITHIN_S = 60.0
 
 GPU_LIBRARIES = ("libcuda", "libcudart", "libtorch", "libnccl")
-"""Whoever allocates GPU memory has one of these mapped; NVML (libnvidia-ml) only asks the driver."""
+"""Whoever allocates GPU memory has one of these mapped."""
+
+COMPUTING = ("nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader")
 
 ROLES = ("daemon", "launcher", "resident")
 
@@ -48,7 +52,8 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         before_s = cpu_s(at_rest)
         await asyncio.sleep(options.window_s)
         share = 100 * (cpu_s(at_rest) - before_s) / options.window_s
-        figures = [*memory(at_rest), _cpu(share), _gpu_libraries(at_rest)]
+        gpu = _gpu_libraries(at_rest) if options.nvml == "stub" else _on_the_gpu(at_rest)
+        figures = [*memory(at_rest), _cpu(share), gpu]
         runs = await asyncio.to_thread(fleet.client.get, "runs", node=NODE, check="nvml")
     verdicts = sorted({run["verdict"] for run in runs["items"]})
     print(f"{len(runs['items'])} runs of nvml by then, verdicts: {', '.join(verdicts)}")
@@ -117,6 +122,12 @@ def _gpu_libraries(processes: list[psutil.Process]) -> Figure:
     paths = {mapping.path for process in processes for mapping in process.memory_maps()}
     mapped = sum(Path(path).name.startswith(GPU_LIBRARIES) for path in paths)
     return Figure(what="CUDA libraries mapped", unit="files", value=mapped, target=("<=", 0))
+
+
+def _on_the_gpu(processes: list[psutil.Process]) -> Figure:
+    listed = subprocess.run(COMPUTING, check=True, capture_output=True, text=True).stdout.split()
+    holding = len({str(process.pid) for process in processes} & set(listed))
+    return Figure(what="holding GPU memory", unit="processes", value=holding, target=("<=", 0))
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ FINDS = {
     "training.results_differ": "a device ended the same training with other bits than most devices of its model",
     "training.disagreement": "devices of one model ended the same training with different bits, without a majority",
     "training.slow": "fewer samples per second than the reference for this device",
-    "training.drift": "steps took longer at the end than at the beginning",
+    "training.drift": "steps took longer at the end than at the beginning; judged where they took 5 s or more",
     **{f"training.{what}": meaning for what, meaning in problems.FINDS.items()},
 }
 

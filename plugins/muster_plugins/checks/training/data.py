@@ -16,7 +16,7 @@ from torch import nn
 from muster_plugins.checks.training.files import read_images
 from muster_plugins.checks.training.models import SampleShape, build, sample_shape
 from muster_plugins.checks.training.problems import TrainingProblem
-from muster_plugins.checks.training.task import SETTINGS_NAME, TrainingPlan
+from muster_plugins.checks.training.task import SETTINGS_NAME, TrainingPlan, learning_rule
 from muster_plugins.shared.torch_failures import ran_out_of_memory
 
 BATCHES = 8
@@ -29,7 +29,10 @@ _NOISE = 0.5
 
 
 class Task(NamedTuple):
-    """The initial network and batches of every device, on the host; `checksum` tells two tasks apart."""
+    """The initial network and batches of every device, on the host.
+
+    `checksum` tells two tasks apart, and also two rules of learning: an older muster may have another.
+    """
 
     plan: TrainingPlan
     network: nn.Module
@@ -64,7 +67,8 @@ def _prepared(plan: TrainingPlan, data_dir: Path | None) -> Task:
     else:
         samples, labels, classes = _from_files(plan, data_dir)
     network = build(plan.model, tuple(samples.shape[1:]), classes, plan.backend)
-    return Task(plan, network, samples, labels, checksum([samples, labels, *network.parameters()]))
+    rule = torch.tensor(learning_rule(plan.model))
+    return Task(plan, network, samples, labels, checksum([samples, labels, rule, *network.parameters()]))
 
 
 def checksum(tensors: Iterable[torch.Tensor]) -> str:

@@ -66,7 +66,7 @@ FINDS = {
     "training_ddp.scales_badly": "together the devices are slower than the sum of their speeds alone, by more than "
     "the reference allows",
     "training_ddp.slow_rank": "a rank computes more slowly than the others, which then wait for it",
-    "training_ddp.drift": "steps took longer at the end than at the beginning",
+    "training_ddp.drift": "steps took longer at the end than at the beginning; judged where they took 5 s or more",
     **{f"training_ddp.{what}": meaning for what, meaning in problems.FINDS.items()},
 }
 

@@ -13,6 +13,13 @@ LAST_LOSSES = 8
 MOST_POINTS = 100
 """Points of a curve: enough for a plot, and few enough to send and store with every run."""
 
+DRIFT_AFTER_S = 5.0
+"""Seconds of measured steps below which there is no drift: heat and throttling take seconds to show.
+
+Fifty steps of an mlp take 0.1 s of an H200, and one step is so short that the host decides how long it takes: a healthy
+one drifted by 30 % there (2026-11-27).
+"""
+
 Figures = dict[str, float | None]
 
 
@@ -27,13 +34,16 @@ def loss_figures(losses: Sequence[float]) -> Figures:
 
 
 def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figures:
-    """Figures of the measured steps. `samples` is the number of samples of all devices in `total_s` of wall time."""
+    """Figures of the measured steps. `samples` is the number of samples of all devices in `total_s` of wall time.
+
+    The drift is None if the steps took less than `DRIFT_AFTER_S`.
+    """
     return {
         "total_time_s": total_s,
         "average_step_time_s": total_s / len(seconds),
         "median_step_time_s": statistics.median(seconds),
         "p99_step_time_s": sorted(seconds)[math.ceil(0.99 * len(seconds)) - 1],
-        "step_time_drift": _drift(seconds),
+        "step_time_drift": _drift(seconds) if total_s >= DRIFT_AFTER_S else None,
         "throughput_samples_per_s": samples / total_s,
         "total_samples": float(samples),
     }

@@ -1,6 +1,7 @@
 """Timed training on one device, step by step. Import this only in child processes, because it imports torch."""
 
 import copy
+import math
 import os
 import platform
 import time
@@ -14,11 +15,9 @@ from torch.utils import deterministic
 
 from muster_plugins.checks.training.data import BATCHES, Task, checksum
 from muster_plugins.checks.training.problems import TrainingProblem
+from muster_plugins.checks.training.task import LearningRule, learning_rule
 from muster_plugins.shared.torch_device import Place, settle, time_each
 from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
-
-_LEARNING_RATE = 0.01
-_MOMENTUM = 0.9
 
 _AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -90,7 +89,7 @@ class TrainingLoop:
         self._place, self._plan, self._first = place, task.plan, first
         self._network = around(copy.deepcopy(task.network).to(place.torch_name))
         self._weights: list[torch.Tensor] = list(self._network.parameters())
-        self._descent = _Descent(self._weights)
+        self._descent = _Descent(self._weights, learning_rule(task.plan.model))
         self._scaler = torch.amp.GradScaler(place.backend, enabled=task.plan.precision == "fp16")
         self._batches = task.batches(place.torch_name)
         self._losses = torch.zeros(task.plan.steps, device=place.torch_name)
@@ -129,19 +128,26 @@ class TrainingLoop:
 
 
 class _Descent:
-    """Gradient descent with momentum, as in torch.optim.SGD, whose import would take longer than a quick run."""
+    """Gradient descent with momentum, as in torch.optim.SGD, whose import would take longer than a quick run.
 
-    def __init__(self, weights: list[torch.Tensor]) -> None:
+    All gradients together are one vector; it is shortened where it is longer than the rule allows.
+    """
+
+    def __init__(self, weights: list[torch.Tensor], rule: LearningRule) -> None:
         self.param_groups: list[dict[str, Any]] = [{"params": weights}]  # a GradScaler reads the gradients here
         self._weights = weights
+        self._rule = rule
         self._velocities = [torch.zeros_like(weight) for weight in weights]
 
     @torch.no_grad()
     def step(self) -> None:
         gradients = [weight.grad for weight in self._weights if weight.grad is not None]  # and it never is
-        torch._foreach_mul_(self._velocities, _MOMENTUM)
+        if self._rule.longest_gradient < math.inf:
+            length = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+            torch._foreach_mul_(gradients, (self._rule.longest_gradient / length).clamp(max=1.0))
+        torch._foreach_mul_(self._velocities, self._rule.momentum)
         torch._foreach_add_(self._velocities, gradients)
-        torch._foreach_add_(self._weights, self._velocities, alpha=-_LEARNING_RATE)
+        torch._foreach_add_(self._weights, self._velocities, alpha=-self._rule.rate)
 
 
 def _what_fits(place: Place, task: Task) -> str:

@@ -1,5 +1,6 @@
 """The parameters and settings that `training` and `training_ddp` share: network, data and number of steps."""
 
+import math
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -84,6 +85,24 @@ class TrainingPlan(NamedTuple):
             "steps": self.steps,
             "seed": self.seed,
         }
+
+
+class LearningRule(NamedTuple):
+    """Gradient descent: its rate, its momentum, and the length that all gradients together are shortened to."""
+
+    rate: float
+    momentum: float
+    longest_gradient: float
+
+
+def learning_rule(model: Model) -> LearningRule:
+    """The rule of a model, the same on every backend.
+
+    Without a limit, the loss of a transformer as large as that for GPUs rises; 1.0 is the limit of most published
+    trainings of transformers (BERT, GPT-3). A network with batch normalisation needs none, and learns more slowly with
+    one.
+    """
+    return LearningRule(rate=0.01, momentum=0.9, longest_gradient=1.0 if model == "transformer" else math.inf)
 
 
 class RankReport(Data):

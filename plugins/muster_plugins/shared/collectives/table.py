@@ -44,9 +44,10 @@ def median_busbw(rows: Sequence[SizeRow]) -> float:
 
 
 def metrics(rows: Sequence[SizeRow], world_size: int, peak_gbps: float | None) -> dict[str, Metric]:
-    """The metrics of the rows. A single rank sends nothing over any bus, so it has no busbw."""
-    found: dict[str, Metric] = {"algbw_gbps": statistics.median(row.algbw_gbps for row in judged_rows(rows))}
+    """The metrics of the rows. A single rank sends nothing to anybody, so it has no bandwidth."""
+    found: dict[str, Metric] = {}
     if world_size > 1:
+        found["algbw_gbps"] = statistics.median(row.algbw_gbps for row in judged_rows(rows))
         busbw = median_busbw(rows)
         found["busbw_gbps"] = busbw
         if peak_gbps:

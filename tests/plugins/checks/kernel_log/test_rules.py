@@ -16,6 +16,26 @@ from muster_plugins.checks.kernel_log.rules import EventEnd, normal_address, rec
 
 REAL = [
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
+    # What programs left on an H200 with driver 580.159.04: one wrote to address 0, one stopped at an assertion, and one
+    # wrote to a misaligned address.
+    (
+        "NVRM: Xid (PCI:0000:00:06): 31, pid=560, name=fault, channel 0x0000000a, intr 00000000. MMU Fault: ENGINE "
+        "GRAPHICS GPC1 GPCCLIENT_T1_8 faulted @ 0x0_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_WRITE",
+        "xid INFO CHECK_APPLICATION 0000:00:06.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:00:06): 43, pid=568, name=fault, channel 0x0000000a",
+        "xid INFO CHECK_APPLICATION 0000:00:06.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:00:06): 13, Graphics SM Warp Exception on (GPC 1, TPC 4, SM 0): Misaligned Address",
+        "xid INFO CHECK_APPLICATION 0000:00:06.0",
+    ),
+    (
+        "NVRM: Xid (PCI:0000:00:06): 13, Graphics Exception: ESR 0x519730=0x500000f 0x519734=0x0 0x519728=0x1f81fb60 "
+        "0x51972c=0x1174",
+        "xid INFO CHECK_APPLICATION 0000:00:06.0",
+    ),
     ("NVRM: Xid (0000:01:00): 31, Ch 0000000b, engmask 00000120", "xid INFO CHECK_APPLICATION 0000:01:00.0"),
     (
         "NVRM: Xid (PCI:0000:b5:00): 13, pid='<unknown>', name=<unknown>, Graphics SM Warp Exception on (GPC 1, TPC 3)",
@@ -237,6 +257,9 @@ HARMLESS = [
     "python[312]: segfault at 0 ip 000055d0 sp 00007ffd error 4 in python3.11[55d0+1000]",
     "I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
     "virtio-pci 0000:00:01.0: enabling device (0000 -> 0002)",
+    # A healthy H200 at boot, and a line that comes before an Xid.
+    "NVRM: gpuClearFbhubPoisonIntrForBug2924523_GA100: FBHUB Interrupt detected. Clearing it.",
+    "NVRM: GPU at PCI:0000:00:06: GPU-95ccc2b2-f1ea-2568-940f-8d7616c951e8",
 ]
 
 

@@ -2,9 +2,17 @@
 
 import math
 
+import pytest
 from tests.cases import cases
 
-from muster_plugins.checks.training.figures import MOST_POINTS, curves, loss_figures, outliers, time_figures
+from muster_plugins.checks.training.figures import (
+    DRIFT_AFTER_S,
+    MOST_POINTS,
+    curves,
+    loss_figures,
+    outliers,
+    time_figures,
+)
 
 
 @cases(
@@ -35,6 +43,13 @@ def test_step_times():
     assert figures["median_step_time_s"] == 1.25
     assert figures["p99_step_time_s"] == 1.5
     assert figures["step_time_drift"] == 0.5
+
+
+def test_steps_of_a_moment_have_no_drift():
+    """They took less time than heat needs to show, and each is so short that the host decides how long it takes."""
+    seconds = [0.002] * 25 + [0.003] * 25
+    assert time_figures(seconds, total_s=0.125, samples=1)["step_time_drift"] is None
+    assert time_figures(seconds, total_s=DRIFT_AFTER_S, samples=1)["step_time_drift"] == pytest.approx(0.5)
 
 
 @cases(
