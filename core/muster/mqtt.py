@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 import ssl
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +17,9 @@ from muster.secret_file import read_secret
 
 MAX_INFLIGHT = 1_000
 """Maximum number of unconfirmed messages of QoS 1 in each direction. paho's own limit of 20 is for slow links."""
+
+PROBED_WITHIN_S = 3.0
+"""How long to look at a broker that does not answer."""
 
 
 def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
@@ -47,6 +51,40 @@ async def publish(
     if task is not None and task.cancelling():
         # Before Python 3.12 the wait inside forgets a cancellation that comes together with the confirmation.
         raise asyncio.CancelledError
+
+
+async def why_not_connected(error: Exception, broker: BrokerSettings, url: str) -> str:
+    """What the log says about a failed connection; with TLS, whose certificate is refused, and why.
+
+    With TLS 1.3 a broker looks at our certificate after the handshake, and `error` says only that time was up. Then
+    this makes a connection of its own, which takes up to 2 PROBED_WITHIN_S.
+    """
+    text = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"the broker's certificate is not accepted: {text}"
+    if urlsplit(url).scheme != "mqtts" or isinstance(error, SettingsError):
+        return text
+    alert = await asyncio.to_thread(_alert, broker, url)
+    if alert is None:
+        return text
+    ours = "without broker.cert_file" if broker.cert_file is None else f"with the certificate {broker.cert_file}"
+    return f"the broker refuses this client {ours}: {alert}"
+
+
+def _alert(broker: BrokerSettings, url: str) -> str | None:
+    """What the broker objects to after a TLS handshake; None if that is nothing, or it is not there."""
+    try:
+        options = connection_options(broker, url)
+        with (
+            socket.create_connection((options["hostname"], options["port"]), PROBED_WITHIN_S) as raw,
+            options["tls_context"].wrap_socket(raw, server_hostname=options["hostname"]) as secured,
+        ):
+            secured.recv(1)
+    except ssl.SSLError as error:
+        return (error.reason or "").partition("ALERT_")[2].replace("_", " ").lower() or None
+    except (OSError, SettingsError):
+        return None
+    return None
 
 
 def pause_s(attempt: int) -> float:

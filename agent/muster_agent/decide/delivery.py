@@ -36,13 +36,16 @@ MAX_PATIENCE_S = 60.0
 
 
 class DeliveryWindow:
-    """The numbers of one stream: sent through, stored through, and when to send again."""
+    """The numbers of one stream: sent through, stored through, and when to send again.
+
+    `unanswered` is the number of attempts in a row that nothing was acknowledged after.
+    """
 
     def __init__(self) -> None:
         self.sent_through = 0
         self._stored_through = 0
         self._window = ONE_REPORT
-        self._unanswered = 0  # attempts in a row
+        self.unanswered = 0  # attempts in a row
         self._began_at = -math.inf
         self._due = math.inf
 
@@ -61,7 +64,7 @@ class DeliveryWindow:
         """Notes that the coordinator has stored the runs up to `through`; `gap` if it misses runs after that."""
         has_progressed = through > self._stored_through
         if has_progressed:
-            self._stored_through, self._unanswered = through, 0
+            self._stored_through, self.unanswered = through, 0
             self._window = min(2 * self._window, WINDOW)
         self._due = now + self._patience_s if self.sent_through > through else math.inf
         if gap and (has_progressed or now - self._began_at >= PATIENCE_S):
@@ -83,9 +86,9 @@ class DeliveryWindow:
     def tick(self, now: float) -> None:
         """Starts again if the acknowledgement is overdue, and waits twice as long the next time."""
         if now >= self._due:
-            self._unanswered += 1
+            self.unanswered += 1
             self.start_again(now)
 
     @property
     def _patience_s(self) -> float:
-        return backoff_s(self._unanswered + 1, PATIENCE_S, MAX_PATIENCE_S)
+        return backoff_s(self.unanswered + 1, PATIENCE_S, MAX_PATIENCE_S)

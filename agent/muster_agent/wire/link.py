@@ -24,7 +24,7 @@ import muster
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.model import Run
-from muster.mqtt import connection_options, pause_s, publish
+from muster.mqtt import connection_options, pause_s, publish, why_not_connected
 from muster.references import Reference
 from muster.wire import codec
 from muster.wire.deflate import deflated
@@ -95,7 +95,7 @@ class AgentLink:
         self._inventory_sent = False
         self._inventory_deflated = False
         self._has_heard_coordinator = False
-        self._connected_at = 0.0
+        self._connected_at = math.inf
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
         self._failed_kinds: set[str] = set()
@@ -138,12 +138,12 @@ class AgentLink:
         """Connects, and reconnects after each loss, until `close`."""
         attempt = 0
         while not self._closing.is_set():
-            began = time.monotonic()
+            self._connected_at = math.inf
             try:
                 await self._serve_connection()
             except* (aiomqtt.MqttError, SettingsError) as errors:
-                attempt = 0 if time.monotonic() - began > STEADY_S else attempt
-                self._lost(errors.exceptions[0], attempt)
+                attempt = 0 if time.monotonic() - self._connected_at > STEADY_S else attempt
+                await self._lost(errors.exceptions[0], attempt)
                 await self._pause(attempt)
                 attempt += 1
 
@@ -188,10 +188,13 @@ class AgentLink:
         self._reports.connected()
         log.info("broker_connected", broker=self._broker)
 
-    def _lost(self, error: Exception, attempt: int) -> None:
+    async def _lost(self, error: Exception, attempt: int) -> None:
         self._metrics.reconnects.inc()
-        level = "warning" if attempt == 0 else "debug"
-        getattr(log, level)("broker_not_connected", error=str(error), attempt=attempt)
+        if attempt:
+            log.debug("broker_not_connected", error=str(error), attempt=attempt)
+        else:
+            why = await why_not_connected(error, self._settings.broker, self._broker)
+            log.warning("broker_not_connected", error=why, attempt=attempt)
 
     async def _pause(self, attempt: int) -> None:
         """Waits before the next attempt, or until `close`."""
@@ -228,7 +231,7 @@ class AgentLink:
             await self._send_heartbeat(client)
         if self._inventory and not self._inventory_sent and self._may_send_inventory():
             await self._send_inventory(client, self._inventory)
-        self._reports.tick()
+        self._reports.tick(coordinator_heard=self._leader is not None and self._leader[1])
         # The coordinator accepts a run as evidence only after the node has announced its check.
         while self._inventory_sent and (report := self._reports.take_next(self._accepted)) is not None:
             await publish(client, self._topics.node(self._node, NodeTopic.REPORT), report)

@@ -21,6 +21,18 @@ from muster_agent.wire.outbox import NumberedRun, Outbox
 BATCH_RUNS = 50
 BATCH_BYTES = 512 * 1024
 
+WARN_AFTER = 3
+"""Attempts in a row without an acknowledgement until the log says so: 35 s."""
+
+NOT_HEARD = (
+    "no coordinator is heard at the broker: check that it runs, that it uses the same broker and the same `fleet`, and "
+    "that the broker lets this account read"
+)
+NOT_STORED = (
+    "a coordinator is heard, but stores nothing of this node: the broker may not let this account publish as node "
+    "{node} (its user name, or the name in its certificate, must be {node}), or the coordinator is overloaded"
+)
+
 log = structlog.get_logger()
 
 
@@ -74,10 +86,14 @@ class Reports:
         """When `tick` is due."""
         return min(self._delivery.next_due(), self._timing.next_due())
 
-    def tick(self) -> None:
-        """Notes that time has passed."""
+    def tick(self, *, coordinator_heard: bool) -> None:
+        """Notes that time has passed. Warns once if the reports get no acknowledgement."""
+        before = self._delivery.unanswered
         self._delivery.tick(time.monotonic())
         self._timing.tick(time.monotonic())
+        if before < WARN_AFTER <= self._delivery.unanswered:
+            hint = NOT_STORED.format(node=self._node) if coordinator_heard else NOT_HEARD
+            log.warning("reports_not_acknowledged", waiting=self.waiting, hint=hint)
 
     def take_next(self, accepted: Container[str]) -> bytes | None:
         """The next report for a coordinator that accepts this; None if there is nothing to send now."""

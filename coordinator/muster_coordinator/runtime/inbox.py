@@ -9,6 +9,9 @@ LATE_S of work waits, by the speed of the last batches, and those that miss runs
 have time for. Agents that get no invitation send them again after 5, 10, 20, 40 and then 60 s.
 So the coordinator works all the time, heartbeats and new failures reach it within seconds, and memory is bounded. Left
 at the broker, they would wait in the order in which they came, and the broker drops what does not fit into its queue.
+
+Messages that the broker has kept do not make the inbox late: a new coordinator gets two of each node at once, and they
+wait until nothing else does.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ from muster.wire.report_head import ReportHead, report_head
 from muster.wire.topics import FROM_NODE, NodeTopic
 from muster_coordinator.runtime.bursts import read_in_bursts
 from muster_coordinator.runtime.deferred_reports import DeferredReports
-from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox
+from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox, Lane
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
 from muster_coordinator.runtime.rate_limits import Allowances
@@ -38,7 +41,8 @@ LEAST = 8
 """As many messages may always wait, so that there is work for the next turn."""
 
 MOST = 5_000
-"""While this many messages (or MOST_BYTES) wait, the coordinator reads nothing and the broker keeps the messages."""
+"""While this many messages wait in other lanes than KEPT, or MOST_BYTES in all, the coordinator reads nothing and the
+broker keeps the messages."""
 
 CHUNK = 50
 """Maximum number of messages that are decoded before other tasks of this process get their turn."""
@@ -94,12 +98,12 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
 
     def has_enough(self) -> bool:
         """Whether the coordinator should read nothing more until some messages are taken."""
-        return self.qsize() >= MOST or self._queue.bytes >= MOST_BYTES
+        return self._queue.live >= MOST or self._queue.bytes >= MOST_BYTES
 
     @property
     def is_late(self) -> bool:
         """Whether too much work waits."""
-        return self.qsize() >= LEAST and self._queue.bytes * self._s_per_byte >= LATE_S
+        return self._queue.live >= LEAST and self._queue.live_bytes * self._s_per_byte >= LATE_S
 
     def invite(self, now: float) -> list[tuple[str, str]]:
         """The nodes and streams of deferred reports for which there is time now. Each is returned once."""
@@ -113,7 +117,7 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
 
     def _has_time(self) -> bool:
         """Whether there is time for a report beside those that wait and those that are invited."""
-        expected = self._queue.bytes + len(self._invited) * self._report_bytes
+        expected = self._queue.live_bytes + len(self._invited) * self._report_bytes
         return expected * self._s_per_byte < LATE_S
 
     def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
@@ -132,16 +136,20 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
             head = report_head(message.payload)
             self._invited.pop(node, None)
             self._report_bytes += WEIGHT * (size - self._report_bytes)
-        urgent = head is not None and head.urgent
-        if topic is NodeTopic.REPORT and not urgent and (self.is_late or self._deferred_reports.is_useless(node, head)):
+        lane = _lane(message, head)
+        if topic is NodeTopic.REPORT and lane is not Lane.URGENT and self._is_to_wait(node, head):
             self._meter.note_deferred()
             self._deferred_reports.defer(node, head)
             self.deferred.add(node)
-        elif self._queue.put(node, _received(message, head), size, now, urgent=urgent):
+        elif self._queue.put(node, _received(message, head), size, now, lane):
             self._deferred_reports.take(node, head)
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
             self._drop(node, topic, size, now)
+
+    def _is_to_wait(self, node: str, head: ReportHead | None) -> bool:
+        """Whether a report that is not urgent has to be sent again later."""
+        return self.is_late or self._deferred_reports.is_useless(node, head)
 
     def _drop(self, node: str, topic: NodeTopic, size: int, now: float) -> None:
         self.dropped[node, topic] += 1
@@ -161,6 +169,12 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
         self._batch_at, self._batch_bytes = now if self._queue else None, max(1, waiting - self._queue.bytes)
         self._meter.note_waited(self._queue.waited_s)
         return taken
+
+
+def _lane(message: MQTTMessage, head: ReportHead | None) -> Lane:
+    if head is not None and head.urgent:
+        return Lane.URGENT
+    return Lane.KEPT if message.retain else Lane.LIVE
 
 
 def _received(message: MQTTMessage, head: ReportHead | None) -> ReceivedMessage:

@@ -17,7 +17,7 @@ import structlog
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
-from muster.mqtt import connection_options, pause_s
+from muster.mqtt import connection_options, pause_s, why_not_connected
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
@@ -161,7 +161,8 @@ class CoordinatorLink:
                     attempt = 0
                     await self._serve(client, inbox)
             except* (aiomqtt.MqttError, SettingsError) as group:
-                log.warning("broker_away", broker=self._broker_url, error=str(group.exceptions[0]))
+                why = await why_not_connected(group.exceptions[0], self._settings, self._broker_url)
+                log.warning("broker_away", broker=self._broker_url, error=why)
             except* _Superseded:
                 log.error("coordinator_superseded", epoch=self._epoch, newer_epoch=self._newer_epoch, note=SUPERSEDED)
             if attempt == 0:

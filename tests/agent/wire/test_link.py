@@ -240,6 +240,23 @@ async def test_no_run_is_sent_before_the_inventory(mosquitto, tmp_path):
         assert [*coordinator.heard][-2:] == [NodeTopic.INVENTORY, NodeTopic.REPORT]
 
 
+async def test_the_pauses_grow_however_long_an_attempt_takes(mosquitto, tmp_path, monkeypatch):
+    """An attempt that took long and failed is no connection: a broker that is too slow is asked less and less often."""
+    attempts: list[int] = []
+
+    def pause_s(attempt: int) -> float:
+        attempts.append(attempt)
+        return 0.01
+
+    monkeypatch.setattr(link_module, "STEADY_S", 0.0)
+    monkeypatch.setattr(link_module, "pause_s", pause_s)
+    mosquitto.stop()
+    async with linked(mosquitto, tmp_path), asyncio.timeout(20):
+        while len(attempts) < 3:
+            await asyncio.sleep(0.01)
+    assert attempts[:3] == [0, 1, 2]
+
+
 async def test_a_lost_connection_is_told_at_once(mosquitto, tmp_path, monkeypatch):
     """The metric changes at once, even during a long pause before the next attempt."""
     monkeypatch.setattr(link_module, "pause_s", lambda _attempt: 3600.0)

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from muster_coordinator.runtime.fair_inbox import (
     MOST_BYTES,
     MOST_BYTES_OF_A_NODE,
-    URGENT_TURNS,
+    TURNS,
     FairInbox,
+    Lane,
 )
 
 
@@ -48,7 +49,7 @@ def test_the_queue_of_a_node_is_bounded_in_bytes():
 def test_a_node_with_an_urgent_message_goes_first():
     """With what it sent before that, such as its inventory; what it sent later takes its turn."""
     inbox = filled(("n1", "a0", 1), ("n1", "a1", 1), ("n2", "b0", 1))
-    assert inbox.put("n2", "b1", 1, 0.0, urgent=True)
+    assert inbox.put("n2", "b1", 1, 0.0, Lane.URGENT)
     assert inbox.put("n2", "b2", 1, 0.0)
     assert inbox.take(100, MOST_BYTES, 0.0) == ["b0", "b1", "a0", "b2", "a1"]
 
@@ -56,9 +57,29 @@ def test_a_node_with_an_urgent_message_goes_first():
 def test_urgent_messages_leave_turns_to_the_others():
     """A node that calls everything urgent holds up nobody for long."""
     inbox = filled(("n1", "a", 1))
-    for number in range(2 * URGENT_TURNS):
-        assert inbox.put("n2", f"b{number}", 1, 0.0, urgent=True)
-    assert inbox.take(100, MOST_BYTES, 0.0).index("a") == URGENT_TURNS
+    for number in range(2 * TURNS):
+        assert inbox.put("n2", f"b{number}", 1, 0.0, Lane.URGENT)
+    assert inbox.take(100, MOST_BYTES, 0.0).index("a") == TURNS
+
+
+def test_what_the_broker_kept_goes_last():
+    """It goes before a live message of its own node, and is not counted as live."""
+    inbox = FairInbox[str]()
+    for node in ("n1", "n2", "n3"):
+        assert inbox.put(node, f"kept {node}", 10, 0.0, Lane.KEPT)
+    assert inbox.put("n3", "live n3", 1, 0.0)
+    assert inbox.put("n4", "live n4", 2, 0.0)
+    assert (len(inbox), inbox.bytes, inbox.live, inbox.live_bytes) == (5, 33, 2, 3)
+    assert inbox.take(5, MOST_BYTES, 0.0) == ["kept n3", "live n4", "live n3", "kept n1", "kept n2"]
+    assert (inbox.live, inbox.live_bytes) == (0, 0)
+
+
+def test_what_the_broker_kept_gets_its_turns():
+    """Also where live messages wait all the time, one in so many is a kept one; urgent ones do not change that."""
+    inbox = filled(*(("n1", "live", 1) for _ in range(5 * TURNS)))
+    for number in range(3):
+        assert inbox.put(f"k{number}", "kept", 1, 0.0, Lane.KEPT)
+    assert inbox.take(3 * (TURNS + 1), MOST_BYTES, 0.0) == [*["live"] * TURNS, "kept"] * 3
 
 
 def test_it_knows_how_long_messages_have_waited():
@@ -69,16 +90,17 @@ def test_it_knows_how_long_messages_have_waited():
     assert inbox.waited_s == 2.0
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1 << 20), st.booleans()) | st.integers(1, 5), max_size=60)
-)
+PUT = st.tuples(st.sampled_from("abc"), st.integers(0, 1 << 20), st.sampled_from(Lane))
+
+
+@given(st.lists(PUT | st.integers(1, 5), max_size=60))
 def test_nothing_is_lost_or_overtaken(steps):
     """Each node's messages come once and in order, and the bytes are counted correctly."""
     inbox, put, taken = FairInbox[tuple[str, int, int]](), [], []
     for number, step in enumerate(steps):
         if isinstance(step, int):
             taken += inbox.take(step, MOST_BYTES, 0.0)
-        elif inbox.put(step[0], (step[0], number, step[1]), step[1], 0.0, urgent=step[2]):
+        elif inbox.put(step[0], (step[0], number, step[1]), step[1], 0.0, step[2]):
             put.append((step[0], number, step[1]))
     assert inbox.bytes == sum(size for *_, size in put) - sum(size for *_, size in taken)
     while rest := inbox.take(3, MOST_BYTES, 0.0):
