@@ -4,12 +4,18 @@ At the broker, the user name of a node is its node name; the coordinator is `coo
 syntax of its own; what is allowed is the same in all.
 """
 
+import json
+import re
 from collections.abc import Sequence
 
-from muster.wire.topics import FROM_NODE, ROOT, TO_NODE, NodeTopic, Topics
+from muster.errors import SettingsError
+from muster.wire.topics import FROM_NODE, ROOT, TO_NODE, NodeTopic, Topics, client_id
 
 COORDINATOR = "coordinator"
 """The account of the coordinator."""
+
+VHOST, EXCHANGE = "/", "amq.topic"
+"""Where RabbitMQ puts MQTT, unless its settings say otherwise."""
 
 MOSQUITTO = """\
 # Least privilege on the broker, for the fleet `{fleet}`. One broker serves one fleet, because it knows a node by its
@@ -55,6 +61,47 @@ def emqx_acl(fleet: str) -> str:
     return EMQX.format(
         fleet=fleet, root=ROOT, coordinator=COORDINATOR, published=_erlang(published), read=_erlang(read)
     )
+
+
+def rabbitmq_definitions(fleet: str, nodes: Sequence[str]) -> str:
+    """The rights of the coordinator and of these nodes, as JSON for `rabbitmqctl import_definitions`.
+
+    RabbitMQ matches regular expressions. It can put a user name into one, but not escape it there, so each node has
+    rows of its own. With MQTT, a client reads from a queue that has its client id.
+
+    Raises SettingsError for a name with a dot: RabbitMQ delivers a message on `…/n.1/report` as `…/n/1/report`.
+    """
+    for name in (fleet, *nodes):
+        if "." in name:
+            raise SettingsError(
+                f"{name!r}: RabbitMQ takes a dot for a slash; set `node` and `fleet` to names without dots"
+            )
+    topics = Topics(fleet)
+    queues = f"^({EXCHANGE.replace('.', '[.]')}|mqtt-subscription-.*)$"
+    rights = [_rights(COORDINATOR, queues)]
+    topic_rights = [_topic_rights(COORDINATOR, *[f"^{_pattern(f'{ROOT}/{fleet}')}[.].*$"] * 2)]
+    for node in nodes:
+        own = re.escape(f"mqtt-subscription-{client_id(fleet, node)}")
+        rights.append(_rights(node, f"^({EXCHANGE.replace('.', '[.]')}|{own}qos[01])$"))
+        topic_rights.append(_topic_rights(node, *map(_any_of, _of_a_node(topics, node))))
+    return json.dumps({"permissions": rights, "topic_permissions": topic_rights}, indent=2)
+
+
+def _rights(user: str, pattern: str) -> dict[str, str]:
+    return {"user": user, "vhost": VHOST, "configure": pattern, "write": pattern, "read": pattern}
+
+
+def _topic_rights(user: str, write: str, read: str) -> dict[str, str]:
+    return {"user": user, "vhost": VHOST, "exchange": EXCHANGE, "write": write, "read": read}
+
+
+def _any_of(topics: Sequence[str]) -> str:
+    return f"^({'|'.join(map(_pattern, topics))})$"
+
+
+def _pattern(topic: str) -> str:
+    """The regular expression of one topic, which AMQP divides by dots."""
+    return re.escape(topic.replace("/", "."))
 
 
 def _of_a_node(topics: Topics, node: str) -> tuple[list[str], list[str]]:

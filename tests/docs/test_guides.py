@@ -36,6 +36,7 @@ NODES = tuple(RACKS)
 ELSEWHERE = {
     "kubectl": "tests/deploy/test_examples.py",
     "make": "test_commands.py",
+    "muster broker check": "tests/deploy/test_broker_check.py",
     "muster baseline reset": "tests/coordinator/cli/test_baseline.py",
     "muster agent": "tests/agent/test_agent_daemon.py",
     "muster check run --suite quick --send": "tests/coordinator/web/test_acceptance_sent.py",

@@ -38,7 +38,7 @@ from muster.wire.messages import (
     Presence,
     short_id,
 )
-from muster.wire.topics import NodeTopic, Topics
+from muster.wire.topics import NodeTopic, Topics, client_id
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.wire.metrics import AgentMetrics
@@ -169,7 +169,7 @@ class AgentLink:
         will = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
         return aiomqtt.Client(
             **connection_options(self._settings.broker, self._broker),  # a certificate may have been renewed
-            identifier=f"muster-{self._settings.fleet}-{self._node}",
+            identifier=client_id(self._settings.fleet, self._node),
             keepalive=max(5, round(1.5 * self._settings.agent.heartbeat_s)),
             will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), will, qos=1, retain=True),
             max_queued_incoming_messages=MAX_QUEUED_MESSAGES,

@@ -23,6 +23,11 @@ FROM_NODE = (NodeTopic.PRESENCE, NodeTopic.INVENTORY, NodeTopic.REPORT, NodeTopi
 TO_NODE = (NodeTopic.ACK, NodeTopic.COMMAND)
 
 
+def client_id(fleet: str, node: str) -> str:
+    """The client id of an agent. A broker ends the earlier connection of a client id, so an agent has one."""
+    return f"muster-{fleet}-{node}"
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
     """The topic names of one fleet."""
