@@ -18,7 +18,7 @@ STARTED_WITHIN_S = 120.0
 SETTINGS = """
 listeners.tcp = none
 mqtt.listeners.tcp.default = 127.0.0.1:{mqtt}
-mqtt.allow_anonymous = false
+mqtt.allow_anonymous = {anonymous}
 log.console = false
 cluster_formation.peer_discovery_backend = classic_config
 {peers}
@@ -45,10 +45,10 @@ class RabbitNode:
         }
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, peers: list[str]) -> None:
-        """Starts it; `wait` says when it is ready."""
+    def start(self, peers: list[str], anonymous: str) -> None:
+        """Starts it; `wait` returns when it is ready."""
         lines = (f"cluster_formation.classic_config.nodes.{number} = {name}" for number, name in enumerate(peers, 1))
-        settings = SETTINGS.format(mqtt=self.port, peers="\n".join(lines))
+        settings = SETTINGS.format(mqtt=self.port, anonymous=anonymous, peers="\n".join(lines))
         (self._directory / "rabbitmq.conf").write_text(settings)
         (self._directory / "plugins").write_text("[rabbitmq_mqtt].\n")
         with (self._directory / "out").open("wb") as out:
@@ -93,9 +93,10 @@ class RabbitNode:
 
 
 class RabbitCluster:
-    """Nodes that know each other. Each has the accounts of the first."""
+    """Nodes that know each other. Each has the accounts of the first; if `open_to_all`, nobody needs one."""
 
-    def __init__(self, directory: Path, count: int) -> None:
+    def __init__(self, directory: Path, count: int, *, open_to_all: bool = False) -> None:
+        self._anonymous = str(open_to_all).lower()
         cookie = directory / ".erlang.cookie"
         cookie.write_text("muster-tests")
         cookie.chmod(0o600)
@@ -114,7 +115,7 @@ class RabbitCluster:
         """Starts all at once."""
         names = [node.name for node in self.nodes]
         for node in self.nodes:
-            node.start(names)
+            node.start(names, self._anonymous)
         for node in self.nodes:
             node.wait()
         self.nodes[0].control("await_online_nodes", str(len(names)))

@@ -42,7 +42,11 @@ from muster.topology_labels import TopologyLabels
 class BrokerSettings(Section):
     """The MQTT broker. Without a `url`, the coordinator embeds one that listens on `listen`, on loopback only."""
 
-    url: str | None = Field(None, description="mqtt://host[:port] or mqtts://host[:port]; unset: embedded broker")
+    url: str | None = Field(
+        None,
+        description="mqtt://host[:port] or mqtts://host[:port], or several of one cluster, divided by commas; "
+        "unset: embedded broker",
+    )
     listen: str = Field("127.0.0.1:1883", description="Where the embedded broker listens (loopback only)")
     username: str | None = Field(None, description="User name at the broker")
     password_file: HomePath | None = Field(None, description="File that holds the password")
@@ -60,12 +64,13 @@ class BrokerSettings(Section):
     def _is_mqtt(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        parts = urlsplit(value)
-        if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.port == 0:
-            raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")
-        if parts.username is not None:
-            raise ValueError("must not contain a user: set broker.username and broker.password_file")
-        possible_host(parts.hostname)
+        for url in value.split(","):
+            parts = urlsplit(url)
+            if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.port == 0:
+                raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")
+            if parts.username is not None:
+                raise ValueError("must not contain a user: set broker.username and broker.password_file")
+            possible_host(parts.hostname)
         return value
 
     @field_validator("listen")

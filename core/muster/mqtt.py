@@ -4,6 +4,8 @@ import asyncio
 import random
 import socket
 import ssl
+from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,13 @@ MAX_INFLIGHT = 1_000
 
 PROBED_WITHIN_S = 3.0
 """How long to look at a broker that does not answer."""
+
+
+def addresses(url: str) -> Iterator[str]:
+    """The brokers of `broker.url` in turns, endlessly. They begin at a random one, so that clients spread."""
+    brokers = url.split(",")
+    random.shuffle(brokers)
+    return cycle(brokers)
 
 
 def connection_options(broker: BrokerSettings, url: str) -> dict[str, Any]:
@@ -62,7 +71,7 @@ async def why_not_connected(error: Exception, broker: BrokerSettings, url: str) 
     text = str(error)
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return f"the broker's certificate is not accepted: {text}"
-    if urlsplit(url).scheme != "mqtts" or isinstance(error, SettingsError):
+    if urlsplit(url).scheme != "mqtts" or "timed out" not in text:
         return text
     alert = await asyncio.to_thread(_alert, broker, url)
     if alert is None:

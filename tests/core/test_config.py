@@ -125,6 +125,7 @@ def test_variables_that_are_not_settings_are_left_alone():
         ("expected_gpus = -1", "setting 'expected_gpus': must be greater than or equal to 0 (got -1)"),
         ('fleet = "a/b"', "setting 'fleet': must match pattern"),
         ('[broker]\nurl = "http://x"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
+        ('[broker]\nurl = "mqtt://a,b"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
         ('[broker]\nurl = "mqtt://"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
         ('[broker]\nurl = "mqtt://x:99999"', "setting 'broker.url': Port out of range"),
         (f'[broker]\nurl = "mqtt://{"x" * 64}"', "is neither the name nor the address of a host"),

@@ -7,7 +7,7 @@ import pytest
 
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
-from muster.mqtt import connection_options, pause_s, publish
+from muster.mqtt import addresses, connection_options, pause_s, publish
 from muster.reconnect import LONGEST_PAUSE_S
 
 
@@ -79,3 +79,13 @@ async def test_a_cancellation_is_never_forgotten():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+def test_the_addresses_of_a_cluster_come_in_turns():
+    """Each once, and then again from the first; over many clients, each is the first of some."""
+    url = "mqtt://a,mqtt://b:1,mqtt://c"
+    turns = addresses(url)
+    taken = [next(turns) for _ in range(6)]
+    assert sorted(taken[:3]) == sorted(url.split(","))
+    assert taken[3:] == taken[:3]
+    assert {next(addresses(url)) for _ in range(200)} == {*url.split(",")}

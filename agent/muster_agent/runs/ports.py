@@ -94,7 +94,7 @@ def own_address(settings: Settings) -> str:
     """
     if settings.agent.address is not None:
         return settings.agent.address
-    url = urlsplit(settings.broker.agent_url)
+    url = urlsplit(settings.broker.agent_url.partition(",")[0])
     family, kind, protocol, _, target = socket.getaddrinfo(url.hostname, url.port or 1883, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(target)  # a datagram socket sends nothing here: the kernel only chooses the route

@@ -24,7 +24,7 @@ import muster
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.model import Run
-from muster.mqtt import connection_options, pause_s, publish, why_not_connected
+from muster.mqtt import addresses, connection_options, pause_s, publish, why_not_connected
 from muster.references import Reference
 from muster.wire import codec
 from muster.wire.deflate import deflated
@@ -41,22 +41,22 @@ from muster.wire.messages import (
 from muster.wire.topics import NodeTopic, Topics, client_id
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
+from muster_agent.decide.inventory_timing import InventoryTiming
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
 from muster_agent.wire.reports import Reports
+
+SUBSCRIBED_QOS = 0
+"""QoS 1 would save nothing: the broker forgets an agent that is away at either. For QoS 1, RabbitMQ keeps a queue at
+one node of a cluster, and lets in nobody whose queue is at a node that is away.
+"""
 
 STEADY_S = 10.0
 """After a connection that lasted this long, the pauses start from the shortest again."""
 
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
-
-INVENTORY_WAITS_S = 1.0
-"""The longest wait of an inventory for the first word of a coordinator, which says whether it may come compressed. The
-broker keeps 20 KB for each node otherwise, and sends them all to a coordinator that starts. One that is there is heard
-within milliseconds.
-"""
 
 REPEAT_REPLY_S = 120.0
 """For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
@@ -92,9 +92,7 @@ class AgentLink:
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
         self._last_reply: AnyGroupReply | None = None
         self._inventory: InventoryReport | None = None
-        self._inventory_sent = False
-        self._inventory_deflated = False
-        self._has_heard_coordinator = False
+        self._inventory_timing = InventoryTiming()
         self._connected_at = math.inf
         self._leader: tuple[int, bool] | None = None
         self._refused_kinds: set[str] = set()
@@ -102,7 +100,8 @@ class AgentLink:
         self._heartbeat = HeartbeatTiming(settings.agent.heartbeat_s)
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
-        self._broker = settings.broker.agent_url
+        self._brokers = addresses(settings.broker.agent_url)
+        self._broker = next(self._brokers)
         connection_options(settings.broker, self._broker)  # raises for wrong settings at the start
         self.connected = False
 
@@ -119,7 +118,8 @@ class AgentLink:
 
     def announce(self, inventory: InventoryReport) -> None:
         """Sends the inventory now and after every reconnect."""
-        self._inventory, self._inventory_sent = inventory, False
+        self._inventory = inventory
+        self._inventory_timing.changed()
         self._wake.set()
 
     def appended(self, run: Run) -> None:
@@ -144,6 +144,7 @@ class AgentLink:
             except* (aiomqtt.MqttError, SettingsError) as errors:
                 attempt = 0 if time.monotonic() - self._connected_at > STEADY_S else attempt
                 await self._lost(errors.exceptions[0], attempt)
+                self._broker = next(self._brokers)
                 await self._pause(attempt)
                 attempt += 1
 
@@ -177,14 +178,14 @@ class AgentLink:
 
     async def _greet(self, client: aiomqtt.Client) -> None:
         self._accepted = frozenset()  # the coordinator may be another one; its retained presence comes first
-        self._has_heard_coordinator = False
         own = [self._topics.node(self._node, NodeTopic.ACK), self._topics.node(self._node, NodeTopic.COMMAND)]
-        await client.subscribe([(topic, 1) for topic in (*own, self._topics.coordinator, self._topics.references)])
+        heard = (*own, self._topics.coordinator, self._topics.references)
+        await client.subscribe([(topic, SUBSCRIBED_QOS) for topic in heard])
         self.connected = True
         self._connected_at = time.monotonic()
         self._metrics.connected.set(1)
         self._heartbeat.connected()
-        self._inventory_sent = False
+        self._inventory_timing.connected(self._connected_at)
         self._reports.connected()
         log.info("broker_connected", broker=self._broker)
 
@@ -216,8 +217,8 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        inventory_due = math.inf if self._inventory_sent else self._connected_at + INVENTORY_WAITS_S
-        due = min(self._heartbeat_due(), self._reports.next_due(), inventory_due if self._inventory else math.inf)
+        inventory_due = self._inventory_timing.due() if self._inventory else math.inf
+        due = min(self._heartbeat_due(), self._reports.next_due(), inventory_due)
         try:
             async with asyncio.timeout(max(0.0, due - time.monotonic())):
                 await self._wake.wait()
@@ -229,11 +230,11 @@ class AgentLink:
             await self._send_reply(client, self._replies.popleft())
         if self._heartbeat_due() <= time.monotonic():
             await self._send_heartbeat(client)
-        if self._inventory and not self._inventory_sent and self._may_send_inventory():
+        if self._inventory and self._inventory_timing.due() <= time.monotonic():
             await self._send_inventory(client, self._inventory)
         self._reports.tick(coordinator_heard=self._leader is not None and self._leader[1])
         # The coordinator accepts a run as evidence only after the node has announced its check.
-        while self._inventory_sent and (report := self._reports.take_next(self._accepted)) is not None:
+        while self._inventory_timing.is_sent and (report := self._reports.take_next(self._accepted)) is not None:
             await publish(client, self._topics.node(self._node, NodeTopic.REPORT), report)
             if REPORTS_AS_HEARTBEATS in self._accepted:
                 self._heartbeat.reported(time.monotonic())
@@ -253,14 +254,12 @@ class AgentLink:
         topic = self._topics.node(self._node, NodeTopic.PRESENCE)
         await publish(client, topic, payload if kept else deflated(payload), retain=kept)
 
-    def _may_send_inventory(self) -> bool:
-        return self._has_heard_coordinator or time.monotonic() >= self._connected_at + INVENTORY_WAITS_S
-
     async def _send_inventory(self, client: aiomqtt.Client, inventory: InventoryReport) -> None:
-        self._inventory_sent, self._inventory_deflated = True, DEFLATE in self._accepted
+        is_deflated = DEFLATE in self._accepted
+        self._inventory_timing.sent(deflated=is_deflated)
         payload = codec.encode(inventory)
         topic = self._topics.node(self._node, NodeTopic.INVENTORY)
-        await publish(client, topic, deflated(payload) if self._inventory_deflated else payload, retain=True)
+        await publish(client, topic, deflated(payload) if is_deflated else payload, retain=True)
 
     async def _send_reply(self, client: aiomqtt.Client, reply: AnyGroupReply) -> None:
         try:
@@ -323,10 +322,8 @@ class AgentLink:
             self._wake.set()
         self._leader = leader
         self._accepted = frozenset(presence.accepts) if presence.online else frozenset()
-        self._has_heard_coordinator = True
-        if presence.online and self._inventory_deflated and DEFLATE not in self._accepted:
-            self._inventory_sent = False  # it cannot read what the broker keeps
-        if not self._inventory_sent:
+        self._inventory_timing.heard(presence)
+        if not self._inventory_timing.is_sent:
             self._wake.set()
         if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
             self.reply(self._last_reply)

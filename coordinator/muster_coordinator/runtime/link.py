@@ -17,7 +17,7 @@ import structlog
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
-from muster.mqtt import connection_options, pause_s, why_not_connected
+from muster.mqtt import addresses, connection_options, pause_s, why_not_connected
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
@@ -41,17 +41,12 @@ from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.compression import Compression
 from muster_coordinator.runtime.inbox import Inbox, ReceivedMessage
 from muster_coordinator.runtime.inventory_digest import inventory_digest
+from muster_coordinator.runtime.kept_messages import KeptMessages
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
-from muster_coordinator.runtime.outgoing import (
-    ANSWERED_WITHIN_S,
-    SENDS_AT_ONCE,
-    OutgoingMessage,
-    publish_message,
-    transmit,
-)
+from muster_coordinator.runtime.outgoing import SENDS_AT_ONCE, OutgoingMessage, publish_message, transmit
 from muster_coordinator.runtime.rate_limits import Allowances
-from muster_coordinator.runtime.subscribing import SUBSCRIBED_QOS, subscribe, switch
+from muster_coordinator.runtime.subscribing import subscribe, switch
 
 HEARTBEAT_S = 10.0
 
@@ -76,8 +71,6 @@ SUPERSEDED = (
 )
 
 ACCEPTS = (DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS)
-
-RETAINED = (NodeTopic.PRESENCE, NodeTopic.INVENTORY)
 
 log = structlog.get_logger()
 
@@ -114,10 +107,11 @@ class CoordinatorLink:
         self.received = 0
         self.refused: Counter[str] = Counter()
         self.meter = LoadMeter()
-        connection_options(settings.broker, broker_url)  # raises SettingsError at the start rather than in `run`
+        self._brokers = addresses(broker_url)
+        self._broker_url = next(self._brokers)
+        connection_options(settings.broker, self._broker_url)  # raises SettingsError at the start, not in `run`
         self._settings = settings.broker
         self._topics = Topics(settings.fleet)
-        self._broker_url = broker_url
         self._api_url = api_url
         self._epoch = epoch
         self._newer_epoch: int | None = None
@@ -128,6 +122,7 @@ class CoordinatorLink:
         self._has_inventory = has_inventory
         self._allowances = Allowances()
         self._compression = Compression(self._allowances)
+        self._kept = KeptMessages()
         self._mutes = MuteList()
         self._log_limit = LogLimit()
         self._misconduct: dict[tuple[str, Misconduct], str] = {}
@@ -169,6 +164,7 @@ class CoordinatorLink:
                 await self._deliver([LinkLost()])
             if self._newer_epoch is not None:
                 return
+            self._broker_url = next(self._brokers)
             await asyncio.sleep(pause_s(attempt))
             attempt += 1
 
@@ -184,6 +180,7 @@ class CoordinatorLink:
     async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
         client.pending_calls_threshold = SENDS_AT_ONCE + 2  # with a heartbeat and a subscription; above, aiomqtt warns
         self.meter.note_connected()
+        self._kept.connected(time.monotonic())
         self._outbox = asyncio.Queue()
         if self._references is not None:
             self._outbox.put_nowait(self._references)
@@ -207,7 +204,8 @@ class CoordinatorLink:
     async def _listen(self, client: aiomqtt.Client, inbox: Inbox) -> None:
         """Keeps the subscriptions to all nodes that do not flood, and publishes our heartbeat every HEARTBEAT_S.
 
-        The agents get one each ANNOUNCED_EVERY_S. The others measure how long messages take, and show us other leaders.
+        The agents get one each ANNOUNCED_EVERY_S, or all if the broker does not keep one for agents that connect. The
+        others measure how long messages take, and show us other leaders.
         """
         subscribed: frozenset[str] = frozenset()
         beat_at = self._announce_at = 0.0
@@ -215,19 +213,20 @@ class CoordinatorLink:
             floods = self._mutes.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known() if floods else ())
             if not subscribed:
-                own = [(topic, SUBSCRIBED_QOS) for topic in (self._topics.coordinator, self._topics.coordinator_echo)]
-                await client.subscribe(own, timeout=ANSWERED_WITHIN_S)
-                self.connected = await subscribe(client, wanted)
+                own = (self._topics.coordinator, self._topics.coordinator_echo)
+                self.connected = await subscribe(client, wanted.union(own))
                 log.info("broker_connected", broker=self._broker_url)
             elif wanted != subscribed:
                 self.connected &= await switch(client, wanted - subscribed, subscribed - wanted)
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
+            if self._kept.is_found_missing(time.monotonic()):
+                self._announce_at = 0.0
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
                 presence = self._presence(online=True)
                 self.meter.note_heartbeat(presence.id, time.monotonic())
                 if time.monotonic() >= self._announce_at:
-                    self._announce_at = time.monotonic() + ANNOUNCED_EVERY_S
+                    self._announce_at = time.monotonic() + (HEARTBEAT_S if self._kept.asks else ANNOUNCED_EVERY_S)
                     beat = OutgoingMessage(self._topics.coordinator, encode_short(presence), retain=True)
                 else:
                     beat = OutgoingMessage(self._topics.coordinator_echo, encode_short(presence))
@@ -286,8 +285,9 @@ class CoordinatorLink:
 
     def _from_node(self, message: aiomqtt.Message, head: ReportHead | None) -> FleetEvent | None:
         self.received += 1
+        self._kept.heard(kept=message.retain)
         node, topic = self._topics.parse_node(message.topic.value)
-        if not message.payload and topic in RETAINED:
+        if not message.payload and topic in (NodeTopic.PRESENCE, NodeTopic.INVENTORY):
             return None  # somebody has cleared the retained message
         try:
             if head is not None and self._is_known(node, head):
@@ -342,5 +342,5 @@ class CoordinatorLink:
             online=online,
             epoch=self._epoch,
             url=self._api_url,
-            accepts=ACCEPTS if online else (),
+            accepts=(*ACCEPTS, *self._kept.asks) if online else (),
         )

@@ -150,8 +150,8 @@ async def retained(account: Account) -> BrokerAnswer:
     if by_pattern:
         return BrokerAnswer(Verdict.PASS, "kept, and sent to those who subscribe with a wildcard")
     if by_exact:
-        lost = "a coordinator that starts learns of a node only at its next word"
-        return BrokerAnswer(Verdict.FAIL, f"kept, but not for a subscription with a wildcard: {lost}")
+        instead = "a coordinator that starts has to ask every node for its inventory"
+        return BrokerAnswer(Verdict.WARN, f"kept, but not for a subscription with a wildcard: {instead}")
     return BrokerAnswer(Verdict.FAIL, "not kept: no agent knows its coordinator when it connects")
 
 

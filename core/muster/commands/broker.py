@@ -52,7 +52,8 @@ def acl(settings: "Settings", broker: KindArgument, nodes: NodesArgument = None)
 
 
 UrlArgument = Annotated[
-    str | None, typer.Argument(metavar="URL", help="mqtt://host[:port] or mqtts://host[:port]; default: broker.url.")
+    str | None,
+    typer.Argument(metavar="URL", help="mqtt://host[:port] or mqtts://host[:port]; default: one of broker.url."),
 ]
 NodeOption = Annotated[str | None, typer.Option("--node", metavar="NODE", help="Try the rights of this node, too.")]
 NodePasswordOption = Annotated[
@@ -85,17 +86,19 @@ def check(
 
     from muster.broker_check.connection import Account  # noqa: PLC0415
     from muster.model import EXIT_CODES, worst  # noqa: PLC0415
+    from muster.mqtt import addresses  # noqa: PLC0415
     from muster.wire.topics import client_id  # noqa: PLC0415
 
     broker = settings.broker if broker_url is None else _at(settings.broker, broker_url)
     if node is None and (node_password_file or node_cert):
         raise typer.BadParameter("say which node this account belongs to", param_hint="--node")
-    coordinator = Account(broker, broker.agent_url, settings.fleet)
+    url = next(addresses(broker.agent_url))
+    coordinator = Account(broker, url, settings.fleet)
     of_node = None
     if node is not None:
         account = _account_of(node, node_password_file, node_cert, node_key)
         identifier = client_id(settings.fleet, node)
-        of_node = Account(broker.model_copy(update=account), broker.agent_url, settings.fleet, identifier=identifier)
+        of_node = Account(broker.model_copy(update=account), url, settings.fleet, identifier=identifier)
     outcomes = asyncio.run(_tried(coordinator, of_node, node or "", as_json))
     if as_json:
         say_json([outcome._asdict() for outcome in outcomes])

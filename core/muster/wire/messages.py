@@ -321,6 +321,9 @@ DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS = "deflate", "repeats", "reports-as-hear
 reports as a sign of life, so that a node that has just reported need not send a heartbeat.
 """
 
+KEPT_NOTHING = "kept-nothing"
+"""A coordinator that says this got nothing that its broker had kept, and asks for the inventories again."""
+
 
 class CoordinatorPresence(Message):
     """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed.

@@ -9,8 +9,8 @@ from muster.wire import codec
 from muster.wire.deflate import DEFLATED, deflated
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, Ack, CoordinatorPresence, Report
 from muster.wire.topics import NodeTopic
+from muster_agent.decide import inventory_timing
 from muster_agent.decide.events import CoordinatorSeen
-from muster_agent.wire import link as link_module
 from muster_agent.wire.outbox import Outbox
 
 
@@ -162,7 +162,7 @@ def test_the_id_of_a_scheduled_run_follows_from_its_number(tmp_path):
 
 async def test_an_inventory_waits_for_the_word_of_the_coordinator(mosquitto, tmp_path, monkeypatch):
     """It comes compressed to one that takes that, and again in full to one that does not."""
-    monkeypatch.setattr(link_module, "INVENTORY_WAITS_S", 3600.0)
+    monkeypatch.setattr(inventory_timing, "WAITS_S", 3600.0)
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
         for epoch, accepts in enumerate(((DEFLATE,), (DEFLATE, REPEATS), ()), start=1):
             await lead(coordinator, node, *accepts, epoch=epoch)
@@ -173,7 +173,7 @@ async def test_an_inventory_waits_for_the_word_of_the_coordinator(mosquitto, tmp
 
 async def test_an_inventory_does_not_wait_for_a_coordinator_that_is_away(mosquitto, tmp_path, monkeypatch):
     """The broker keeps it in full: the next coordinator may be any."""
-    monkeypatch.setattr(link_module, "INVENTORY_WAITS_S", 0.05)
+    monkeypatch.setattr(inventory_timing, "WAITS_S", 0.05)
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path):
         await coordinator.until(NodeTopic.INVENTORY, lambda seen: seen)
         (payload,) = (payload for topic, payload in coordinator.payloads if topic is NodeTopic.INVENTORY)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import time
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -186,6 +187,23 @@ async def test_sweeps_are_followed(fleet, visit):
     await is_followed(fleet)
     await fleet.feed(SweepRequested("abcdefgh", SweepRequest(check="collective", nodes=("n01", "n02"))))
     await expect(page.locator("section[aria-labelledby=running]")).to_contain_text("abcdefgh")
+    await fleet.feed(SweepAbortRequested("abcdefgh", "enough"))
+    await expect(page.locator("section[aria-labelledby=ended]")).to_contain_text("abcdefgh")
+
+
+async def test_what_is_stored_late_is_shown(fleet, visit, monkeypatch):
+    """A viewer hears that a sweep has ended before the database has it, and the page is made of what it has."""
+    page = (await visit(fleet.url, "/sweeps")).page
+    await is_followed(fleet)
+    await fleet.feed(SweepRequested("abcdefgh", SweepRequest(check="collective", nodes=("n01", "n02"))))
+    await expect(page.locator("section[aria-labelledby=running]")).to_contain_text("abcdefgh")
+    await asyncio.sleep(2.5)  # the next change is shown at once
+    read, before, stored_at = fleet.store.sweeps, await fleet.store.sweeps(10, None), time.monotonic() + 1.0
+
+    async def not_stored_yet(limit, cursor):
+        return await read(limit, cursor) if time.monotonic() >= stored_at else before
+
+    monkeypatch.setattr(fleet.store, "sweeps", not_stored_yet)
     await fleet.feed(SweepAbortRequested("abcdefgh", "enough"))
     await expect(page.locator("section[aria-labelledby=ended]")).to_contain_text("abcdefgh")
 

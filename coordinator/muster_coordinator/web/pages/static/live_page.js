@@ -9,6 +9,7 @@ import { openStream } from "./stream.js";
 const SAID_AFTER_S = 5; // a connection that comes back within seconds is no news
 const SWEEPS_MS = 3_000;
 const PAUSE_MS = 2_000;
+const STORED_MS = 3_000; // a change is heard before it is stored, and pages are made of what is stored
 const MAP_PAUSE_MS = 10_000; // the map of a large fleet takes the coordinator half a second
 
 const main = document.getElementById("main");
@@ -17,7 +18,7 @@ const [subject, name] = (main.dataset.of ?? "").split(/:(.*)/);
 
 const leavesOf = page => page.querySelector("[data-leaves]")?.dataset.leaves;
 
-let state = null, map = null, mapIsWhole = true, leaves = leavesOf(document);
+let state = null, map = null, mapIsWhole = true, leaves = leavesOf(document), again = 0;
 const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : location.href), pageReplaced, PAUSE_MS);
 const wholePage = new Refresher(() => location.href, mapReplaced, MAP_PAUSE_MS);
 
@@ -35,7 +36,10 @@ function apply(change) {
   showConnection(false, 0);
   const isNews = change.nodes.name.length + change.gone.length > 0 || JSON.stringify(state.numbers) !== before;
   const isOurs = subject !== "node" || [...change.nodes.name, ...change.gone].includes(name);
-  if (subject && isNews && isOurs) page.request();
+  if (!(subject && isNews && isOurs)) return;
+  page.request();
+  clearTimeout(again);
+  again = setTimeout(() => page.request(), STORED_MS);
 }
 
 function showMap() {
