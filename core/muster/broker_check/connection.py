@@ -107,9 +107,8 @@ async def unless_ended(client: aiomqtt.Client, action: Coroutine[Any, Any, T]) -
         acting.cancel()
         await asyncio.wait((acting,))
         raise aiomqtt.MqttError("the broker has ended the connection")
-    result = await acting
     reading.cancel()
-    return result
+    return await acting
 
 
 async def publish_empty(client: aiomqtt.Client, topics: Sequence[str]) -> None:
