@@ -15,6 +15,9 @@ PROGRAMS = Path("/usr/lib/rabbitmq/bin")
 
 STARTED_WITHIN_S = 120.0
 
+CALM = "+sbwt none +sbwtdcpu none +sbwtdio none +S 1:1"
+"""Erlang's schedulers otherwise wait for work in a loop, each on a core of its own."""
+
 SETTINGS = """
 listeners.tcp = none
 mqtt.listeners.tcp.default = 127.0.0.1:{mqtt}
@@ -106,7 +109,7 @@ class RabbitCluster:
             "LANG": "C.UTF-8",
             "ERL_EPMD_PORT": str(free_port()),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"{CALM} -kernel inet_dist_use_interface {{127,0,0,1}}",
         }
         self._epmd = subprocess.Popen(["epmd"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.nodes = [RabbitNode(directory, f"rabbit{number}@localhost", environment) for number in range(count)]

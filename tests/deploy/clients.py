@@ -6,6 +6,9 @@ from typing import Any
 
 import aiomqtt
 
+NODE, OTHER = "n1", "n1-a"
+"""Two nodes, of which the name of one begins with that of the other."""
+
 
 def client(port: int, account: str, **options: Any) -> aiomqtt.Client:
     return aiomqtt.Client("127.0.0.1", port, username=account, password=account, **options)

@@ -1,11 +1,19 @@
-"""What the manifests in daemonset/ come to: as much of kustomize as they use, which neither pip nor apt installs."""
+"""What the manifests in daemonset/ come to: as much of kustomize as they use, which neither pip nor apt installs.
 
+And what `muster broker check` says of a broker.
+"""
+
+import json
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.deploy.clients import NODE, OTHER
+from tests.muster_process import run_muster
+
+from muster.broker_acl import COORDINATOR
 
 DAEMONSET = Path(__file__).parent.parent.parent / "daemonset"
 KNOWN = {"apiVersion", "kind", "resources", "components", "configMapGenerator", "patches", "images"}
@@ -157,3 +165,31 @@ def pods(manifests) -> dict[str, Json]:
     """By the name of what starts them, the specifications of all pods."""
     found = {name: document for (kind, name), document in manifests.items() if kind in ("DaemonSet", "Deployment")}
     return {name: document["spec"]["template"]["spec"] for name, document in found.items()}
+
+
+@pytest.fixture(scope="module")
+def passwords(tmp_path_factory) -> dict[str, Path]:
+    """A file with the password of each account, which is its name."""
+    directory = tmp_path_factory.mktemp("passwords")
+    for name in (COORDINATOR, NODE, OTHER):
+        (directory / name).write_text(f"{name}\n")
+    return {name: directory / name for name in (COORDINATOR, NODE, OTHER)}
+
+
+@pytest.fixture
+def checked(tmp_path, passwords):
+    """Checks the broker at a URL, with the account of the coordinator or none, and that of `node`: code, verdicts."""
+
+    def check(url: str, node: str | None = None, *, account: str | None = COORDINATOR) -> tuple[int, dict[str, str]]:
+        env = {"MUSTER_DATA_DIR": str(tmp_path)}
+        if account is not None:
+            env |= {"MUSTER_BROKER__USERNAME": account, "MUSTER_BROKER__PASSWORD_FILE": str(passwords[account])}
+        of_node = () if node is None else ("--node", node, "--node-password-file", str(passwords[node]))
+        done = run_muster("broker", "check", url, *of_node, "--json", env=env, timeout=150)
+        assert done.stdout, done.stderr
+        assert done.stderr == ""
+        return done.returncode, {
+            each["check"]: f"{each['verdict']} {each['detail']}" for each in json.loads(done.stdout)
+        }
+
+    return check

@@ -7,25 +7,11 @@ from pathlib import Path
 import pytest
 from benchmarks.free_ports import free_address
 from tests.brokers import docker_settings, installed, write_passwords
+from tests.deploy.clients import NODE
 from tests.muster_process import run_muster
-from tests.rabbitmq import RabbitCluster
 
-from muster.broker_acl import COORDINATOR, rabbitmq_definitions
+from muster.broker_acl import COORDINATOR
 from muster_coordinator.runtime.broker import embedded_broker
-
-NODE, OTHER = "n1", "n1-a"
-"""The one begins with the other."""
-
-FLEET = "default"
-
-
-@pytest.fixture(scope="module")
-def passwords(tmp_path_factory) -> dict[str, Path]:
-    """A file with the password of each account, which is its name."""
-    directory = tmp_path_factory.mktemp("passwords")
-    for name in (COORDINATOR, NODE, OTHER):
-        (directory / name).write_text(f"{name}\n")
-    return {name: directory / name for name in (COORDINATOR, NODE, OTHER)}
 
 
 @pytest.fixture(scope="module")
@@ -33,25 +19,6 @@ def accounts(tmp_path_factory, passwords) -> Path:
     path: Path = tmp_path_factory.mktemp("accounts") / "passwords"
     write_passwords(path, {name: name for name in passwords})
     return path
-
-
-@pytest.fixture
-def checked(tmp_path, passwords):
-    """Checks the broker at a URL, with the account of the coordinator or none, and that of `node`: code, verdicts."""
-
-    def check(url: str, node: str | None = None, *, account: str | None = COORDINATOR) -> tuple[int, dict[str, str]]:
-        env = {"MUSTER_DATA_DIR": str(tmp_path)}
-        if account is not None:
-            env |= {"MUSTER_BROKER__USERNAME": account, "MUSTER_BROKER__PASSWORD_FILE": str(passwords[account])}
-        of_node = () if node is None else ("--node", node, "--node-password-file", str(passwords[node]))
-        done = run_muster("broker", "check", url, *of_node, "--json", env=env, timeout=150)
-        assert done.stdout, done.stderr
-        assert done.stderr == ""
-        return done.returncode, {
-            each["check"]: f"{each['verdict']} {each['detail']}" for each in json.loads(done.stdout)
-        }
-
-    return check
 
 
 def test_the_shipped_broker_does_all(new_mosquitto, mosquitto_program, accounts, checked):
@@ -108,35 +75,6 @@ async def test_the_embedded_broker_does_what_one_host_needs(checked):
         code, found = await asyncio.to_thread(checked, url, account=None)
     assert code == 2
     assert {check for check, text in found.items() if text.startswith("FAIL ")} == {"one connection"}
-
-
-@pytest.fixture(scope="module")
-def rabbitmq(tmp_path_factory):
-    """RabbitMQ with the printed access list; gives the URL of its MQTT."""
-    directory = tmp_path_factory.mktemp("rabbitmq")
-    cluster = RabbitCluster(directory, 1)
-    try:
-        cluster.start()
-        (node,) = cluster.nodes
-        for name in (COORDINATOR, NODE, OTHER):
-            node.control("add_user", name, name)
-        definitions = directory / "definitions.json"
-        definitions.write_text(rabbitmq_definitions(FLEET, [NODE, OTHER]))
-        node.control("import_definitions", definitions)
-        yield node.url
-    finally:
-        cluster.stop()
-
-
-@pytest.mark.parametrize("node", [NODE, OTHER])
-def test_rabbitmq_separates_nodes_but_does_not_deliver_what_it_keeps(rabbitmq, checked, node):
-    """All else holds, with the access list that muster prints; but a dot in a name becomes a slash."""
-    code, found = checked(rabbitmq, node)
-    assert code == 1
-    assert "not for a subscription with a wildcard" in found.pop("retained messages")
-    assert "name no node or fleet so" in found.pop("dots")
-    assert [text for text in found.values() if not text.startswith("PASS ")] == []
-    assert found["a node's writing"].endswith("12 others are refused, by ending the connection")
 
 
 def test_names_with_dots_are_refused_for_rabbitmq(tmp_path):

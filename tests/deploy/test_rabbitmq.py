@@ -1,4 +1,4 @@
-"""A broker of three nodes, real RabbitMQ, under agents and coordinators in processes of their own."""
+"""RabbitMQ as a broker: one node that is checked, and three under agents and coordinators in processes of their own."""
 
 import asyncio
 import json
@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from benchmarks.fleet import Fleet
+from tests.deploy.clients import NODE, OTHER
 from tests.rabbitmq import RabbitCluster
+
+from muster.broker_acl import COORDINATOR, rabbitmq_definitions
 
 NODES = ("n1", "n2", "n3", "n4")
 BUSY = {"host": {"interval_s": 0.5}}
@@ -81,3 +84,32 @@ async def test_a_node_of_the_cluster_dies_under_load(cluster, url, tmp_path):
         lost = fleet.client.get("fleet")["lost"]
     assert {node: runs == list(range(1, len(runs) + 1)) for node, runs in stored.items()} == dict.fromkeys(NODES, True)
     assert lost == []
+
+
+@pytest.fixture(scope="module")
+def rabbitmq(tmp_path_factory):
+    """RabbitMQ with the printed access list; gives the URL of its MQTT."""
+    directory = tmp_path_factory.mktemp("rabbitmq")
+    cluster = RabbitCluster(directory, 1)
+    try:
+        cluster.start()
+        (node,) = cluster.nodes
+        for name in (COORDINATOR, NODE, OTHER):
+            node.control("add_user", name, name)
+        definitions = directory / "definitions.json"
+        definitions.write_text(rabbitmq_definitions("default", [NODE, OTHER]))
+        node.control("import_definitions", definitions)
+        yield node.url
+    finally:
+        cluster.stop()
+
+
+@pytest.mark.parametrize("node", [NODE, OTHER])
+def test_rabbitmq_separates_nodes_but_does_not_deliver_what_it_keeps(rabbitmq, checked, node):
+    """All else holds, with the access list that muster prints; but a dot in a name becomes a slash."""
+    code, found = checked(rabbitmq, node)
+    assert code == 1
+    assert "not for a subscription with a wildcard" in found.pop("retained messages")
+    assert "name no node or fleet so" in found.pop("dots")
+    assert [text for text in found.values() if not text.startswith("PASS ")] == []
+    assert found["a node's writing"].endswith("12 others are refused, by ending the connection")
