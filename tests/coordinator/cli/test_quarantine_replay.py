@@ -45,6 +45,7 @@ async def history(coordinator, nodes, eventually, muster, more_settings):
             await eventually(lambda name=name, state=state: is_decided(name, state))
         await them["good"].report("nvml", "FAIL", findings=(LOST,))
         await eventually(lambda: coordinator.get("/api/v1/nodes/good/case")["requirement"])
+        await eventually(lambda: not any(node.kept for node in them.values()))  # a replay reads what is stored
 
         async def run(*arguments, **changed):
             env = {**coordinator.env, **more_settings, **changed}
