@@ -35,7 +35,7 @@ MAX_CPU_PERCENT = 0.5
 AT_REST_WITHIN_S = 60.0
 
 GPU_LIBRARIES = ("libcuda", "libcudart", "libtorch", "libnccl")
-"""Whoever allocates GPU memory has one of these mapped."""
+"""A process that allocates GPU memory has one of these mapped."""
 
 COMPUTING = ("nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader")
 

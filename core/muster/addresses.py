@@ -13,6 +13,11 @@ def is_loopback_host(host: str) -> bool:
         return host == "localhost"
 
 
+def broker_urls(value: str) -> list[str]:
+    """The brokers of `broker.url`: one, or those of a cluster, divided by commas."""
+    return value.split(",")
+
+
 def split_address(address: str) -> tuple[str, int]:
     """Splits `host:port`; raises ValueError if it is not one. IPv6 hosts are in brackets."""
     host, colon, port = address.rpartition(":")

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from muster.addresses import is_loopback, possible_host, split_address
+from muster.addresses import broker_urls, is_loopback, possible_host, split_address
 from muster.agent_settings import AgentSettings
 from muster.defaults import DATA_DIR, HTTP_LISTEN
 from muster.errors import SettingsError
@@ -64,7 +64,7 @@ class BrokerSettings(Section):
     def _is_mqtt(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        for url in value.split(","):
+        for url in broker_urls(value):
             parts = urlsplit(url)
             if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or parts.port == 0:
                 raise ValueError("must be mqtt://host[:port] or mqtts://host[:port]")

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import aiomqtt
 
+from muster.addresses import broker_urls
 from muster.backoff import backoff_s
 from muster.config import BrokerSettings
 from muster.errors import SettingsError
@@ -26,7 +27,7 @@ PROBED_WITHIN_S = 3.0
 
 def addresses(url: str) -> Iterator[str]:
     """The brokers of `broker.url` in turns, endlessly. They begin at a random one, so that clients spread."""
-    brokers = url.split(",")
+    brokers = broker_urls(url)
     random.shuffle(brokers)
     return cycle(brokers)
 

@@ -7,7 +7,7 @@ from typing import Any
 import aiomqtt
 
 NODE, OTHER = "n1", "n1-a"
-"""Two nodes, of which the name of one begins with that of the other."""
+"""Two nodes; the second name begins with the first."""
 
 
 def client(port: int, account: str, **options: Any) -> aiomqtt.Client:

@@ -153,7 +153,7 @@ async def test_a_client_without_a_certificate_stays_out(broker, authority):
 
 
 async def test_a_broker_that_is_away_refuses_nobody(authority, new_mosquitto):
-    """No certificate is blamed, and the text is that of the connection."""
+    """The text says what the connection said, and blames no certificate."""
     with new_mosquitto() as gone:
         url = gone.url.replace("mqtt:", "mqtts:")
     text = await refusal(client_of(authority, authority.issue("n1")), url)

@@ -45,7 +45,7 @@ class DeliveryWindow:
         self.sent_through = 0
         self._stored_through = 0
         self._window = ONE_REPORT
-        self.unanswered = 0  # attempts in a row
+        self.unanswered = 0
         self._began_at = -math.inf
         self._due = math.inf
 

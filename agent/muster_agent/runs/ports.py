@@ -7,6 +7,7 @@ import socket
 from dataclasses import replace
 from urllib.parse import urlsplit
 
+from muster.addresses import broker_urls
 from muster.config import Settings
 from muster_agent.decide.events import ConnectToRankZero, PortOpened, PortRefused, RankZeroReached, RankZeroUnreachable
 from muster_agent.decide.orders import Order, RankPlace
@@ -94,7 +95,7 @@ def own_address(settings: Settings) -> str:
     """
     if settings.agent.address is not None:
         return settings.agent.address
-    url = urlsplit(settings.broker.agent_url.partition(",")[0])
+    url = urlsplit(broker_urls(settings.broker.agent_url)[0])
     family, kind, protocol, _, target = socket.getaddrinfo(url.hostname, url.port or 1883, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(target)  # a datagram socket sends nothing here: the kernel only chooses the route

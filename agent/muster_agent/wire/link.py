@@ -48,8 +48,8 @@ from muster_agent.wire.reply_size import shorten_to_fit
 from muster_agent.wire.reports import Reports
 
 SUBSCRIBED_QOS = 0
-"""QoS 1 would save nothing: the broker forgets an agent that is away at either. For QoS 1, RabbitMQ keeps a queue at
-one node of a cluster, and lets in nobody whose queue is at a node that is away.
+"""QoS 1 would save nothing: the broker forgets an agent that is away at either. For QoS 1, RabbitMQ keeps a queue on
+one node of a cluster, and refuses its client while that node is down.
 """
 
 STEADY_S = 10.0

@@ -55,7 +55,7 @@ class WaitingMessage(NamedTuple, Generic[M]):
 
 
 class _NodeQueue(Generic[M]):
-    """The waiting messages of one node. For each lane, the first so many of them end with one of that lane."""
+    """The waiting messages of one node, and for each lane how many there are up to the last one of that lane."""
 
     __slots__ = ("_up_to", "bytes", "messages")
 
@@ -77,7 +77,7 @@ class _NodeQueue(Generic[M]):
 
     @property
     def lane(self) -> Lane:
-        """The lane of the node: the first one of which a message waits."""
+        """The first lane that has a message of this node."""
         return next(lane for lane in _LANES if self._up_to[lane])
 
 

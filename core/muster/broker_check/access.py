@@ -28,10 +28,8 @@ async def writes(coordinator: Account, account: Account, node: str) -> BrokerAns
             arrived = await topics_before(listener, last) | {last}
         except TimeoutError:
             return BrokerAnswer(Verdict.FAIL, f"{node} cannot publish on {last}: its account must have its name")
-    if through := sorted(arrived & set(forbidden)):
-        return BrokerAnswer(Verdict.FAIL, f"{node} may publish on {_shown(through)}")
-    if missing := sorted(set(own) - arrived):
-        return BrokerAnswer(Verdict.FAIL, f"{node} cannot publish on {_shown(missing)}")
+    if wrong := _wrong(arrived, own, forbidden, f"{node} may publish on", f"{node} cannot publish on"):
+        return BrokerAnswer(Verdict.FAIL, wrong)
     how = "by ending the connection" if refused else "without a word"
     return BrokerAnswer(Verdict.PASS, f"{len(own)} topics of its own; {len(forbidden)} others are refused, {how}")
 
@@ -78,10 +76,8 @@ async def reads(coordinator: Account, account: Account, node: str) -> BrokerAnsw
             arrived = await topics_before(listener, last)
         except TimeoutError:
             return BrokerAnswer(Verdict.FAIL, f"{node} does not get what is sent to {last}")
-    if through := sorted(arrived & set(forbidden)):
-        return BrokerAnswer(Verdict.FAIL, f"{node} may read {_shown(through)}")
-    if missing := sorted(set(own) - arrived):
-        return BrokerAnswer(Verdict.FAIL, f"{node} does not get what is sent to {_shown(missing)}")
+    if wrong := _wrong(arrived, own, forbidden, f"{node} may read", f"{node} does not get what is sent to"):
+        return BrokerAnswer(Verdict.FAIL, wrong)
     return BrokerAnswer(Verdict.PASS, f"what is sent to it; nothing of {len(forbidden)} topics that are not its own")
 
 
@@ -93,6 +89,14 @@ async def _may_subscribe(account: Account, topic: str) -> bool:
     except aiomqtt.MqttError:
         return False
     return not any(isinstance(code, ReasonCode) and code.is_failure for code in codes)
+
+
+def _wrong(arrived: set[str], own: list[str], forbidden: list[str], may: str, cannot: str) -> str:
+    """Which topics should not have arrived, or else which should have; empty if all is right."""
+    if through := sorted(arrived & set(forbidden)):
+        return f"{may} {_shown(through)}"
+    missing = sorted(set(own) - arrived)
+    return f"{cannot} {_shown(missing)}" if missing else ""
 
 
 def _shown(topics: list[str]) -> str:

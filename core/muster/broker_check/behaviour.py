@@ -4,7 +4,6 @@ Each makes a connection of its own and raises MqttError or TimeoutError if that 
 """
 
 import asyncio
-import ipaddress
 import select
 import socket
 import statistics
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import aiomqtt
 import paho.mqtt.client as paho
 
+from muster.addresses import is_loopback_host
 from muster.broker_check.connection import Account, BrokerAnswer, received
 from muster.model import Verdict
 from muster.wire.codec import MAX_MESSAGE_BYTES
@@ -48,7 +48,7 @@ WILL_WITHIN_S = 5.0
 async def strangers(account: Account) -> BrokerAnswer:
     """A client without an account stays out."""
     if account.broker.username is None and account.broker.cert_file is None:
-        here = _is_loopback(account.url)
+        here = is_loopback_host(urlsplit(account.url).hostname or "")
         text = "no account is set, so every client" + (" on this host may do all" if here else " may do all: set one")
         return BrokerAnswer(Verdict.PASS if here else Verdict.FAIL, text)
     nobody = account.broker.model_copy(
@@ -59,14 +59,6 @@ async def strangers(account: Account) -> BrokerAnswer:
             return BrokerAnswer(Verdict.FAIL, "a client without an account got in")
     except aiomqtt.MqttError:
         return BrokerAnswer(Verdict.PASS, "a client without an account was refused")
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def latency(account: Account) -> BrokerAnswer:

@@ -75,7 +75,7 @@ def test_what_the_broker_kept_goes_last():
 
 
 def test_what_the_broker_kept_gets_its_turns():
-    """Also where live messages wait all the time, one in so many is a kept one; urgent ones do not change that."""
+    """Of every TURNS + 1 messages one is a kept one, even while live messages wait all the time."""
     inbox = filled(*(("n1", "live", 1) for _ in range(5 * TURNS)))
     for number in range(3):
         assert inbox.put(f"k{number}", "kept", 1, 0.0, Lane.KEPT)
