@@ -105,19 +105,16 @@ class FairInbox(Generic[M]):
     def put(self, node: str, message: M, size: int, now: float, lane: Lane = Lane.LIVE) -> bool:
         """Appends a message. Returns False without appending it if too many bytes of its node wait already."""
         queue = self._queues.get(node)
-        before = None
         if queue is None:
             queue = self._queues[node] = _NodeQueue()
+            self._turns[lane][node] = None
         elif queue.bytes + size > MOST_BYTES_OF_A_NODE:
             return False
-        else:
-            before = queue.lane
+        elif lane < queue.lane:
+            del self._turns[queue.lane][node]
+            self._turns[lane][node] = None
         queue.append(WaitingMessage(message, size, now, lane))
         self._count_message(size, lane, 1)
-        if queue.lane is not before:
-            if before is not None:
-                del self._turns[before][node]
-            self._turns[queue.lane][node] = None
         return True
 
     def take(self, most: int, most_bytes: float, now: float) -> list[M]:
