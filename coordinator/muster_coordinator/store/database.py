@@ -60,10 +60,8 @@ class LeadershipLost(Unavailable):
     """Another coordinator leads the fleet, or may do so by now. This one must not store or do anything more."""
 
 
-SILENT_S = 6.0
-"""A server ends a session that holds something others wait for, when it has heard nothing from it for this long: the
-process may be paused, or its host gone. Those who work say something every few milliseconds.
-"""
+SESSION_NAME = "muster leader"
+"""The `application_name` of the sessions that a leader reads and writes in. The next leader ends them."""
 
 _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """The errors that a driver raises for a wrong statement, not for a broken database."""
@@ -167,7 +165,7 @@ async def open_database(settings: Settings) -> Database:
         # Many rows in one statement, because SQLite's thread waits for the interpreter's lock at each statement.
         engine.dialect.use_insertmanyvalues_wo_returning = True
     else:
-        event.listen(engine.sync_engine, "connect", _limit_silence)
+        event.listen(engine.sync_engine, "connect", _name_session)
     database = Database(engine, lock)
     try:
         await _try_options(engine)
@@ -292,11 +290,11 @@ def _configure(connection: Any, _record: Any) -> None:
         raise
 
 
-def _limit_silence(connection: Any, _record: Any) -> None:
-    """Has the server roll back the transaction of a coordinator that is paused: the next leader waits for it."""
+def _name_session(connection: Any, _record: Any) -> None:
+    """Lets the next leader find this session on the server."""
     cursor = connection.cursor()
     try:
-        cursor.execute(f"SET SESSION idle_in_transaction_session_timeout = '{SILENT_S:g}s'")
+        cursor.execute(f"SET SESSION application_name = '{SESSION_NAME}'")
     finally:
         cursor.close()
     connection.commit()

@@ -4,6 +4,11 @@ The session, and the lock with it, ends when the leader's connection does, as wh
 of a paused process or of a host that is gone stays open. So the server ends the session also when it has heard nothing
 for SILENT_S; the leader says something every PING_S. So the leader knows until when nobody else can hold the lock:
 until SILENT_S after it sent what the server has answered last.
+
+A paused leader may also stand in a transaction that the next leader would wait for. No timeout of the server ends all
+of these: a session that has prepared a statement and not executed it counts as busy, and the server waits without
+limit. So the next leader ends the sessions of earlier ones as soon as it has the lock. The session with the lock
+prepares each statement before it asks for the lock; with the lock it only executes, in one message for each.
 """
 
 import asyncio
@@ -15,11 +20,14 @@ from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from muster.errors import Unavailable
-from muster_coordinator.store.database import SILENT_S, LeadershipLost, reason_of
+from muster_coordinator.store.database import SESSION_NAME, LeadershipLost, reason_of
 from muster_coordinator.store.tables import META
 
 LOCK = int.from_bytes(b"muster", "big")
 """The number of the lock. Advisory locks have numbers, which all users of a database share."""
+
+SILENT_S = 6.0
+"""How long the server keeps the session of a leader that says nothing."""
 
 PING_S = 1.5
 
@@ -35,6 +43,12 @@ HOLDS_IT = text(
     "AND classid = :upper AND objid = :lower"
 ).bindparams(bindparam("upper", LOCK >> 32, BigInteger), bindparam("lower", LOCK & 0xFFFFFFFF, BigInteger))
 """Whether this very session holds the lock. PostgreSQL shows the two halves of its number."""
+
+END_EARLIER_SESSIONS = text(
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+    "WHERE application_name = :name AND datname = current_database() AND usename = current_user"
+).bindparams(name=SESSION_NAME)
+"""Ends what earlier leaders have begun and not stored. The user may always end sessions of its own."""
 
 log = structlog.get_logger()
 
@@ -99,12 +113,19 @@ class PostgresLock:
         if self._connection is None:
             self._connection = await self._engine.connect()
             await self._connection.execute(text(f"SET idle_session_timeout = '{SILENT_S:g}s'"))
+            await self._connection.execute(HOLDS_IT)  # prepares it
         asked_at = asyncio.get_running_loop().time()
-        if await self._connection.scalar(TAKE_IT):
-            self._note_certain(asked_at)
-            return True
-        self.leader_url = await self._stored_url(self._connection)
-        return False
+        if not await self._connection.scalar(TAKE_IT):
+            self.leader_url = await self._stored_url(self._connection)
+            return False
+        self._note_certain(asked_at)
+        await self._end_earlier_sessions()
+        return True
+
+    async def _end_earlier_sessions(self) -> None:
+        async with self._engine.connect() as connection:
+            if ended := await connection.scalar(END_EARLIER_SESSIONS):
+                log.info("earlier_sessions_ended", sessions=ended)
 
     async def _still_holds_it(self) -> bool:
         assert self._connection is not None

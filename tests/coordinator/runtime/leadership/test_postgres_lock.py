@@ -1,16 +1,18 @@
 """The leader's lock in a real PostgreSQL: at most one holds it, and knows until when."""
 
 import asyncio
+import math
+from contextlib import asynccontextmanager
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from muster.config import Settings, StoreSettings
 from muster.errors import Unavailable
 from muster_coordinator.runtime.leadership import postgres_lock
 from muster_coordinator.runtime.leadership.leader_lock import OnlyCoordinator, leader_lock_of
 from muster_coordinator.runtime.leadership.postgres_lock import PostgresLock
-from muster_coordinator.store.database import LeadershipLost
+from muster_coordinator.store.database import LeadershipLost, WriteFailed
 from muster_coordinator.store.store import Store
 
 
@@ -25,6 +27,44 @@ def short_times(monkeypatch):
 def settings(postgres, tmp_path):
     """Settings with an empty database."""
     return Settings(data_dir=tmp_path, store=StoreSettings(url=postgres.new_database()))
+
+
+class Line:
+    """A way to the server. After `cut` it passes on one more message of the client, and then not even its end."""
+
+    def __init__(self, directory):
+        self._directory = directory
+        self._left = math.inf
+        self._is_over = asyncio.Event()
+
+    @asynccontextmanager
+    async def open(self, server):
+        """The directory with the socket of this way to the `server`."""
+        self._server = server
+        path = self._directory / ".s.PGSQL.5432"
+        async with await asyncio.start_unix_server(self._pass_on, path):
+            yield self._directory
+            self._is_over.set()
+
+    def cut(self):
+        self._left = 1
+
+    async def _pass_on(self, reader, writer):
+        answers, questions = await asyncio.open_unix_connection(f"{self._server}/.s.PGSQL.5432")
+        answering = asyncio.create_task(self._answers(answers, writer))
+        while chunk := await reader.read(65536):
+            if self._left > 0:
+                questions.write(chunk)
+            self._left -= 1
+        if self._left < math.inf:
+            await self._is_over.wait()
+        questions.close()
+        await answering
+
+    async def _answers(self, answers, writer):
+        while chunk := await answers.read(65536):
+            writer.write(chunk)
+        writer.close()
 
 
 @pytest.fixture
@@ -98,6 +138,42 @@ async def test_a_leader_that_says_nothing_loses_the_lock(locks):
         await asyncio.wait_for(paused.keep(), 5)
     assert not confirming.done()
     confirming.cancel()
+
+
+async def test_a_leader_that_is_paused_in_a_statement_holds_nobody_up(locks, settings):
+    """It has prepared a statement in a transaction, and does not execute it: no timeout of the server ends that."""
+    paused, other = locks(), locks()
+    await paused.try_acquire()
+    store = await Store.open(settings)
+    epoch = await store.begin_epoch(1.0, "http://a:1")
+    with pytest.raises(WriteFailed, match="closed"):
+        async with store.database.writing() as connection:
+            session = await connection.get_raw_connection()
+            assert session.driver_connection is not None
+            await session.driver_connection.prepare("SELECT value FROM meta")
+            await paused.release()
+            await acquired(other)
+            later = await Store.open(settings)
+            async with asyncio.timeout(5):
+                assert await later.begin_epoch(1.0, "http://b:1") > epoch
+            await later.close()
+            await connection.execute(text("SELECT 1"))
+    await store.close()
+
+
+async def test_a_leader_that_is_paused_in_a_question_loses_the_lock(settings, locks, tmp_path):
+    """Its last message to the server is the first one with the lock."""
+    url, line = make_url(settings.store.url), Line(tmp_path)
+    async with line.open(url.query["host"]) as way:
+        behind = url.set(query={"host": str(way)}).render_as_string(hide_password=False)
+        paused = leader_lock_of(Settings(data_dir=tmp_path, store=StoreSettings(url=behind)))
+        await paused.try_acquire()
+        line.cut()
+        keeping = asyncio.create_task(paused.keep())
+        await acquired(locks())
+        with pytest.raises(LeadershipLost, match="is over"):
+            await asyncio.wait_for(keeping, 10)
+        await paused.release()
 
 
 async def test_a_session_that_the_server_ends_is_lost(locks):
