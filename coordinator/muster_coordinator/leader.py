@@ -5,6 +5,7 @@ that every decision is stored.
 """
 
 import asyncio
+import hashlib
 import socket
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
@@ -17,10 +18,13 @@ from aiohttp import web
 
 from muster.config import Settings
 from muster.http_server import serving
-from muster.model import Run
+from muster.model import Json, Run
 from muster.plugins import Plugins
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
+from muster.version import __version__
+from muster.wire.messages import new_id
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.audit import AppendAudit, AuditEntry
 from muster_coordinator.model.events import (
     Announce,
     LogNotBegun,
@@ -89,9 +93,8 @@ async def lead(
         # After the database is locked, so that no other coordinator writes its token to data_dir.
         access = access_of(settings)
         epoch = await store.begin_epoch(time.time(), settings.leader.url or api_url)
-        pipeline = Pipeline(_fleet(settings, epoch, policy), store)
-        past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
-        pipeline.submit(pipeline.fleet.restore(await store.saved(), pipeline.clock(), past))
+        pipeline = await _restored(_fleet(settings, epoch, policy), store)
+        pipeline.submit((AppendAudit(_leads(settings, policy, api_url, epoch, pipeline.clock())),))
         broker_url = await stack.enter_async_context(_broker(settings))
         link = CoordinatorLink(
             settings,
@@ -119,6 +122,29 @@ async def lead(
             notify(STOPPING)
             shell.stream.close()  # the server waits for its listeners
             shell.changes.close()
+
+
+def _leads(settings: Settings, policy: Policy, api_url: str, epoch: int, now: float) -> AuditEntry:
+    """The entry of the audit log: settings and policy may be other ones than before.
+
+    The digest of the policy changes with any of its rows.
+    """
+    changed = settings.quarantine.model_dump(mode="json", exclude_defaults=True)
+    details: Json = {
+        "epoch": epoch,
+        "muster": __version__,
+        "quarantine": {"mode": settings.quarantine.mode, **changed},
+        "policy": hashlib.sha256(repr(policy.rows).encode()).hexdigest()[:16],
+    }
+    return AuditEntry(id=new_id(), at=now, action="lead", subject=api_url, details=details)
+
+
+async def _restored(fleet: Fleet, store: Store) -> Pipeline:
+    """The pipeline of the fleet, which has taken what is stored."""
+    pipeline = Pipeline(fleet, store)
+    past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
+    pipeline.submit(fleet.restore(await store.saved(), pipeline.clock(), past))
+    return pipeline
 
 
 def _broker(settings: Settings) -> AbstractAsyncContextManager[str]:

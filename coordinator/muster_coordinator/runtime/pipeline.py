@@ -19,10 +19,10 @@ from muster.log_limit import LogLimit
 from muster.model import Run
 from muster.wire.scheduled_runs import SCHEDULED
 from muster_coordinator.fleet import Fleet
+from muster_coordinator.model.audit import AppendAudit, AuditEntry, StoredCommand
 from muster_coordinator.model.events import (
     AgentMisbehaved,
     Announce,
-    FleetCommand,
     FleetEvent,
     GroupReplySeen,
     InventorySeen,
@@ -91,7 +91,7 @@ class Pipeline:
         self.fleet = fleet
         self.clock = clock
         self._store = store
-        self._waiting: list[FleetCommand] = []
+        self._waiting: list[StoredCommand] = []
         self._waiting_bytes = 0
         self._waiting_since: float | None = None  # by the clock of the event loop, as the two below
         self._stored_since: float | None = None  # the same for the batch that is in work
@@ -126,16 +126,18 @@ class Pipeline:
         since = self._waiting_since if self._stored_since is None else self._stored_since
         return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
-    def feed(self, event: FleetEvent) -> asyncio.Event:
-        """Passes an event to the fleet; may raise Refused.
+    def feed(self, event: FleetEvent, entry: AuditEntry | None = None) -> asyncio.Event:
+        """Passes an event to the fleet; may raise Refused. If it is a person's, the audit log gets the `entry`.
 
-        The returned event is set when all commands are carried out. They wait for no others.
+        The returned event is set when all commands are carried out. They wait for no others. They are stored together
+        with the entry, or not at all.
         """
-        flushed = self.submit(self.fleet.handle(event, self.clock()))
+        commands = self.fleet.handle(event, self.clock())
+        flushed = self.submit(commands if entry is None else (AppendAudit(entry), *commands))
         self._urgent.set()
         return flushed
 
-    def submit(self, commands: Iterable[FleetCommand]) -> asyncio.Event:
+    def submit(self, commands: Iterable[StoredCommand]) -> asyncio.Event:
         """Queues commands that the fleet has already returned."""
         commands = tuple(commands)
         if commands and not self._waiting:
@@ -225,14 +227,14 @@ def most_waiting(commands: int, took_s: float) -> int:
     return BACKLOG if took_s * BACKLOG <= commands * BATCH_S else max(LEAST_BACKLOG, int(commands * BATCH_S / took_s))
 
 
-def is_routine(command: FleetCommand) -> bool:
+def is_routine(command: StoredCommand) -> bool:
     """Whether the command follows from a scheduled run that changes nothing, so that it may wait for others."""
     if isinstance(command, Announce):
         return isinstance(command.payload, Run) and command.payload.cause == SCHEDULED
     return isinstance(command, _ROUTINE)
 
 
-def outgoing(commands: list[FleetCommand]) -> list[OutgoingCommand]:
+def outgoing(commands: list[StoredCommand]) -> list[OutgoingCommand]:
     """The commands that are not for the store, in order.
 
     Only the last ack of a stream is kept: it covers the others.

@@ -7,6 +7,7 @@ from sqlalchemy import Table
 
 from muster.model import Run
 from muster_coordinator.evidence.node_clock import begun_at
+from muster_coordinator.model.audit import StoredCommand
 from muster_coordinator.model.baseline_commands import (
     EraseBaseline,
     SaveBaseline,
@@ -16,7 +17,6 @@ from muster_coordinator.model.baseline_commands import (
 )
 from muster_coordinator.model.events import (
     AppendStory,
-    FleetCommand,
     SaveEvidence,
     SaveGroup,
     SaveNode,
@@ -51,7 +51,7 @@ from muster_coordinator.store.tables import (
 Rows = list[dict[str, Any]]
 
 
-def command_rows(commands: Iterable[FleetCommand]) -> dict[Table, Rows]:
+def command_rows(commands: Iterable[StoredCommand]) -> dict[Table, Rows]:
     """The rows to write, by table. If a row is written several times, only its last state is."""
     runs: Rows = []
     story: Rows = []

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from sqlalchemy import delete, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from muster_coordinator.model.audit import StoredCommand
 from muster_coordinator.model.baseline_commands import EraseBaseline
-from muster_coordinator.model.events import EraseReference, EraseStream, FleetCommand
+from muster_coordinator.model.events import EraseReference, EraseStream
 from muster_coordinator.model.quarantine_events import EraseNode
 from muster_coordinator.store.quiet_rows import outdated_bases
 from muster_coordinator.store.tables import (
@@ -26,7 +27,7 @@ from muster_coordinator.store.tables import (
 class Erasures:
     """The rows to delete for a batch of commands; false if there are none."""
 
-    def __init__(self, commands: Sequence[FleetCommand]) -> None:
+    def __init__(self, commands: Sequence[StoredCommand]) -> None:
         self._references = [command.number for command in commands if isinstance(command, EraseReference)]
         self._baselines = [command.baseline for command in commands if isinstance(command, EraseBaseline)]
         self._nodes = [command.node for command in commands if isinstance(command, EraseNode)]

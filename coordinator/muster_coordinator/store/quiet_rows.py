@@ -9,7 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.wire.scheduled_runs import stream_key
-from muster_coordinator.model.events import FleetCommand, StoreRuns
+from muster_coordinator.model.audit import StoredCommand
+from muster_coordinator.model.events import StoreRuns
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.run_shape import DIGEST_BYTES, RunShape, numbers_in
 from muster_coordinator.store.rows import Unread, read_row
@@ -83,7 +84,7 @@ class BaseRows:
             self.rows[base.node, base.run] = _base_row(base, number)
 
 
-def outdated_bases(commands: Iterable[FleetCommand]) -> list[tuple[str, str]]:
+def outdated_bases(commands: Iterable[StoredCommand]) -> list[tuple[str, str]]:
     """The node and the run of each base that no new run may be like any more."""
     bases = BaseRows()
     for command in commands:

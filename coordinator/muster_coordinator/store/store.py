@@ -11,13 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings
 from muster.model import Run
-from muster_coordinator.model.events import (
-    FleetCommand,
-)
+from muster_coordinator.model.audit import StoredCommand
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import DECIDED, Decided
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
+from muster_coordinator.store.audit_log import audit_rows
 from muster_coordinator.store.command_rows import Rows, command_rows
 from muster_coordinator.store.database import Database, open_database
 from muster_coordinator.store.dialect import insert_of
@@ -37,6 +36,7 @@ from muster_coordinator.store.stored_sweeps import (
 from muster_coordinator.store.tables import (
     ACTIONS,
     ANNOUNCEMENTS,
+    AUDIT,
     BASELINES,
     CASES,
     EVIDENCE,
@@ -115,12 +115,12 @@ class Store:
         async with self._database.writing() as connection:
             await self._upsert(connection, META, [{"key": "writable", "value": "yes"}])
 
-    async def write(self, commands: Sequence[FleetCommand]) -> None:
+    async def write(self, commands: Sequence[StoredCommand]) -> None:
         """Commits everything that these commands want stored, or nothing. Raises WriteFailed if it cannot.
 
         A run that is stored already stays as it is.
         """
-        rows = {**command_rows(commands), **decision_rows(commands)}
+        rows = {**command_rows(commands), **decision_rows(commands), AUDIT: audit_rows(commands)}
         erased = Erasures(commands)
         if not any(rows.values()) and not erased:
             return
@@ -131,7 +131,7 @@ class Store:
             for table, statement in self._insert_new.items():
                 if rows[table]:
                     await connection.execute(statement, rows[table])
-            for table in (STORY, REQUESTS):
+            for table in (STORY, REQUESTS, AUDIT):
                 if rows[table]:
                     await connection.execute(insert(table), rows[table])
             await erased.after(connection)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Table, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from muster_coordinator.model.events import FleetCommand
+from muster_coordinator.model.audit import StoredCommand
 from muster_coordinator.model.quarantine import FleetState, QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     Asked,
@@ -24,7 +24,7 @@ FLEET_STATE = "quarantine"
 """The key in `meta` of the state of the fleet."""
 
 
-def decision_rows(commands: Iterable[FleetCommand]) -> dict[Table, list[dict[str, Any]]]:
+def decision_rows(commands: Iterable[StoredCommand]) -> dict[Table, list[dict[str, Any]]]:
     """The rows to write, by table. If a row is written several times, only its last state is."""
     records: dict[str, QuarantineRecord] = {}
     transitions: dict[str, TransitionRecord] = {}

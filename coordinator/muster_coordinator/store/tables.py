@@ -212,6 +212,16 @@ REQUESTS = Table(
     Index("requests_by_node", "node", "at", "id"),
 )
 
+AUDIT = Table(
+    "audit",
+    METADATA,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("subject", Text),
+    Column("body", Text, nullable=False),
+    Index("audit_by_subject", "subject", "number"),
+)
+"""The database itself refuses to change or delete its rows."""
+
 ACCEPTANCE_REPORTS = Table(
     "acceptance_reports",
     METADATA,

@@ -13,7 +13,7 @@ from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.acceptance_reports import AcceptanceReports
 from muster_coordinator.web.acceptance_requests import AcceptanceQuery, NewAcceptance
 from muster_coordinator.web.answers import answer, answer_large
-from muster_coordinator.web.guard import ACCEPTANCE, decided_by
+from muster_coordinator.web.guard import ACCEPTANCE, named_requester
 from muster_coordinator.web.large_bodies import LargeBodies
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import NoQuery, body, query
@@ -40,7 +40,7 @@ class AcceptanceApi:
         query(request, NoQuery)
         async with self.bodies.taken(request) as taken:
             sent = await body(taken, NewAcceptance)
-            record = self._record(sent, decided_by(request, sent.by))
+            record = self._record(sent, named_requester(request, sent.by).name)
         stored = await self.reports.add(record)
         return answer(stored, HTTPStatus.CREATED, Location=f"{ACCEPTANCE}/{stored.id}")
 

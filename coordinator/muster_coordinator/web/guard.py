@@ -29,10 +29,8 @@ import hmac
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from http import HTTPStatus
 
-import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
@@ -42,6 +40,8 @@ from muster.addresses import LOOPBACK
 from muster.config import HttpSettings, Settings
 from muster.errors import SettingsError
 from muster.secret_file import read_secret
+from muster.terminal import in_one_line
+from muster_coordinator.model.audit import Credential, Requester
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.proxies import NO_PROXIES, TrustedProxies
 from muster_coordinator.web.requests import FORM
@@ -75,15 +75,11 @@ ACCEPTANCE = "/api/v1/acceptance"
 HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 """The methods that change nothing (RFC 9110, 9.2.1)."""
 
-log = structlog.get_logger()
+FROM_BROWSERS = frozenset({Credential.SESSION, Credential.PROXY})
+"""What a browser sends by itself, also for the pages of others."""
 
-
-class CallerProof(Enum):
-    """How a request shows that it may do something. A browser sends cookies, and logs in at a proxy, by itself."""
-
-    NONE = "none"
-    TOKEN = "token"
-    BROWSER = "browser"
+MOST_FORWARDED = 200
+"""Characters of `X-Forwarded-For` that are recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ class Caller:
     """Who has sent a request: what they may do, their name if they have logged in under one, and their session."""
 
     right: Right
-    proof: CallerProof = CallerProof.NONE
+    credential: Credential = Credential.NONE
     name: str | None = None
     session: Session | None = None
 
@@ -131,12 +127,12 @@ class Access:
         scheme, _, given = request.headers.get(hdrs.AUTHORIZATION, "").partition(" ")
         right = self.right_of(given.strip()) if scheme.lower() == "bearer" else None
         if right is not None:
-            return Caller(max(right, self.without_token), CallerProof.TOKEN)
+            return Caller(max(right, self.without_token), Credential.TOKEN)
         if (user := self.proxies.user(request)) is not None:
-            return Caller(user[1], CallerProof.BROWSER, user[0])
+            return Caller(user[1], Credential.PROXY, user[0])
         session = self.sessions.find(request.cookies.get(COOKIE, ""), now)
         if session is not None:
-            return Caller(max(session.right, self.without_token), CallerProof.BROWSER, session.name, session)
+            return Caller(max(session.right, self.without_token), Credential.SESSION, session.name, session)
         return Caller(self.without_token)
 
 
@@ -174,7 +170,7 @@ def _token_in(http: HttpSettings, setting: str) -> str:
 
 
 def guard(access: Access) -> Middleware:
-    """Refuses requests that do not have the right they need, and logs those that need the right to CHANGE."""
+    """Refuses requests that do not have the right they need."""
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -186,10 +182,7 @@ def guard(access: Access) -> Middleware:
             raise _refusal(access, caller)
         if request.method not in HARMLESS:
             _require_same_origin(request, access, caller)
-        response = await handler(request)
-        if needed is Right.CHANGE and response.status < HTTPStatus.BAD_REQUEST:
-            log.info("operator_request", method=request.method, path=request.path, by=caller.name)
-        return response
+        return await handler(request)
 
     return guarded
 
@@ -203,15 +196,25 @@ def required_right(method: str, path: str) -> Right:
     return Right.PROBE if path in PROBES else Right.READ
 
 
-def decided_by(request: web.Request, claimed: str | None) -> str:
-    """Who has sent the request: the name under which they have logged in, or else what they say themselves.
+def requester(request: web.Request, claimed: str | None = None) -> Requester:
+    """Who has sent the request, by the name under which they have logged in, or else by what they say themselves.
 
     Everybody may have the token, so it is nobody's in particular.
     """
-    name = request[CALLER].name or claimed
-    if name is None:
+    caller, forwarded = request[CALLER], request.headers.get(hdrs.X_FORWARDED_FOR)
+    return Requester(
+        name=caller.name or claimed or "",
+        credential=caller.credential,
+        address=request.remote,
+        forwarded_for=forwarded and in_one_line(forwarded)[:MOST_FORWARDED],
+    )
+
+
+def named_requester(request: web.Request, claimed: str | None) -> Requester:
+    """The same, for a change that must have an author. Raises a Problem without a name."""
+    if not (who := requester(request, claimed)).name:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "field 'by': must be given, unless you log in under a name")
-    return name
+    return who
 
 
 def _is_same(given: str, token: str) -> bool:
@@ -233,12 +236,12 @@ def _refusal(access: Access, caller: Caller) -> Problem:
 
 def _require_same_origin(request: web.Request, access: Access, caller: Caller) -> None:
     """Raises a Problem if another page may have made the browser send this request, which would change something."""
-    if caller.proof is CallerProof.TOKEN:  # no browser sends that by itself
+    if caller.credential is Credential.TOKEN:  # no browser sends that by itself
         return
     proxies = access.proxies
     is_same = is_same_origin(request.headers, proxies.host(request), is_encrypted=proxies.is_encrypted(request))
     is_form = request.content_type == FORM and not request.path.startswith(API)
-    is_from_browser = is_form or caller.proof is CallerProof.BROWSER
+    is_from_browser = is_form or caller.credential in FROM_BROWSERS
     if is_same is False or (is_same is None and is_from_browser):
         raise Problem(
             HTTPStatus.FORBIDDEN,

@@ -5,19 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
-import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from muster.errors import unknown
 from muster.references import shipped
 from muster_coordinator.model.baselines import BaselineView
-from muster_coordinator.model.events import (
-    BaselineReset,
-    FleetEvent,
-    ReferenceRemoved,
-    ReferenceSet,
-)
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
 from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
@@ -25,6 +18,7 @@ from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.stream import Stream
+from muster_coordinator.store.audit_log import read_audit
 from muster_coordinator.store.disk_budget import DiskUse
 from muster_coordinator.store.history import history, require_measured, stepped_history
 from muster_coordinator.store.store import Store
@@ -38,11 +32,12 @@ from muster_coordinator.web.answers import (
     database_use,
     page,
 )
-from muster_coordinator.web.guard import CALLER
+from muster_coordinator.web.guard import requester
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
+    AuditQuery,
     ExplainQuery,
     ExportQuery,
     HistoryQuery,
@@ -60,8 +55,6 @@ from muster_coordinator.web.server_sent_events import send_events
 from muster_coordinator.web.sweep_lookup import find_sweep
 
 ROOT = "/api/v1"
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +120,7 @@ class Api:
         query(request, NoQuery)
         node = self._node(request).name
         wanted = await body(request, NewRun)
-        run = await self._operations.start_run(node, wanted.check, wanted.params, request[CALLER].name)
+        run = await self._operations.start_run(node, wanted.check, wanted.params, requester(request))
         return answer(RequestedRun(id=run), HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
@@ -139,7 +132,7 @@ class Api:
         """Starts a sweep. Returns it, and its path in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        sweep = await self._operations.start_sweep(SweepRequest(**dict(wanted)), request[CALLER].name)
+        sweep = await self._operations.start_sweep(SweepRequest(**dict(wanted)), requester(request))
         location = f"{ROOT}/sweeps/{sweep}"
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
@@ -159,7 +152,7 @@ class Api:
         query(request, NoQuery)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
-            await self._operations.abort_sweep(sweep.id, request[CALLER].name)
+            await self._operations.abort_sweep(sweep.id, requester(request))
         return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
@@ -187,16 +180,15 @@ class Api:
     async def set_reference(self, request: web.Request) -> web.Response:
         """Sets a reference for the fleet in place of the operator's with the same check, metric and `when`."""
         query(request, NoQuery)
-        reference = (await body(request, NewReference)).reference(request[CALLER].name)
-        await self._handle(ReferenceSet(reference))
-        log.info("reference_set", **reference.model_dump(mode="json", exclude_none=True))
+        who = requester(request)
+        reference = (await body(request, NewReference)).reference(who.name or None)
+        await self._operations.set_reference(reference, who)
         return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:
         """Removes a reference of the operator. Returns the key by which it was found."""
         wanted = query(request, ReferenceQuery)
-        await self._handle(ReferenceRemoved(wanted.key))
-        log.info("reference_removed", by=request[CALLER].name, **wanted.model_dump(mode="json"))
+        await self._operations.remove_reference(wanted.key, requester(request))
         return answer(wanted)
 
     async def baselines(self, request: web.Request) -> web.Response:
@@ -208,8 +200,7 @@ class Api:
         """Resets a baseline: the present values count as normal. Returns the baseline."""
         query(request, NoQuery)
         baseline = self._baseline(request).id
-        await self._handle(BaselineReset(baseline))
-        log.info("baseline_reset", by=request[CALLER].name, baseline=baseline)
+        await self._operations.reset_baseline(baseline, requester(request))
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
@@ -220,6 +211,11 @@ class Api:
         query(request, NoQuery)
         last_id = request.headers.get("Last-Event-ID")
         return await send_events(request, lambda cut_off: self.stream.listen(last_id, cut_off))
+
+    async def audit(self, request: web.Request) -> web.Response:
+        """The changes that people and programs have made through the API and the pages, the latest first."""
+        wanted = query(request, AuditQuery)
+        return answer(await read_audit(self.store.database, wanted.subject, wanted.limit, wanted.cursor))
 
     async def openapi(self, request: web.Request) -> web.Response:
         """The whole API as an OpenAPI 3.1 document."""
@@ -247,9 +243,6 @@ class Api:
     @property
     def _operations(self) -> Operations:
         return Operations(self.pipeline)
-
-    async def _handle(self, event: FleetEvent) -> None:
-        await self.pipeline.feed(event).wait()
 
     def _node(self, request: web.Request) -> NodeView:
         view = self._present(request.match_info["node"])

@@ -9,8 +9,9 @@ from aiohttp import web
 
 from muster.log_limit import LogLimit
 from muster.model import Data, Instant
+from muster_coordinator.model.audit import Credential
 from muster_coordinator.web.answers import Working, answer
-from muster_coordinator.web.guard import CALLER, Access, Caller, CallerProof
+from muster_coordinator.web.guard import CALLER, Access, Caller
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import NewSession, NoQuery, body, query
 from muster_coordinator.web.sessions import COOKIE, LASTS_S, Right
@@ -65,7 +66,7 @@ class Logins:
         self.access.sessions.close(request.cookies.get(COOKIE, ""))  # the new cookie replaces its cookie
         cookie, session = self.access.sessions.open(right, wanted.name, now)
         log.info("logged_in", name=wanted.name, role=role_of(right), address=address)
-        return NewLogin(Caller(right, CallerProof.BROWSER, session.name, session), cookie)
+        return NewLogin(Caller(right, Credential.SESSION, session.name, session), cookie)
 
     def remember(self, request: web.Request, response: web.Response, login: NewLogin) -> None:
         """Gives the browser the cookie of the session. Scripts cannot read it, and other pages cannot use it."""

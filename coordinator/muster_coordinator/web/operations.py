@@ -1,6 +1,7 @@
 """What operators do, for the API and for the forms of pages alike. Each method returns when the change is stored.
 
-They raise Refused, without any change, if the fleet does not accept the request.
+They raise Refused, without any change, if the fleet does not accept the request. A change and its entry in the audit
+log are stored together, or not at all. The entry is logged as well.
 """
 
 from collections.abc import Mapping
@@ -9,63 +10,110 @@ from dataclasses import dataclass
 import structlog
 from pydantic import JsonValue
 
+from muster.references import Reference
 from muster.wire.messages import new_id
-from muster_coordinator.model.events import FleetEvent, RunRequested, SweepAbortRequested, SweepRequested
+from muster_coordinator.model.audit import AuditEntry, Requester
+from muster_coordinator.model.events import (
+    BaselineReset,
+    FleetEvent,
+    ReferenceRemoved,
+    ReferenceSet,
+    RunRequested,
+    SweepAbortRequested,
+    SweepRequested,
+)
 from muster_coordinator.model.quarantine_events import (
     FreezeLifted,
     HoldRequested,
     NodeForgotten,
-    QuarantineRequest,
     ReleaseRequested,
 )
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import SweepRequest
 from muster_coordinator.runtime.pipeline import Pipeline
 
+MOST_NODES = 50
+"""The audit log names the nodes of a sweep up to this number; the sweep itself has all of them."""
+
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The changes that people request. `by` is who does."""
+    """The changes that people request. `who` must have a name for a decision about nodes."""
 
     pipeline: Pipeline
 
-    async def hold(self, node: str, by: str, reason: str) -> None:
+    async def hold(self, node: str, who: Requester, reason: str) -> None:
         """Keeps a node as it is, in service or out."""
-        await self._decide(HoldRequested(node=node, by=by, reason=reason))
+        event = HoldRequested(node=node, by=who.name, reason=reason)
+        await self._change(event, self._entry("hold_node", node, who, reason))
 
-    async def release(self, node: str, by: str, reason: str, *, untested: bool) -> None:
+    async def release(self, node: str, who: Requester, reason: str, *, untested: bool) -> None:
         """Ends a hold. A drained node returns after its tests, or at once if `untested`."""
-        await self._decide(ReleaseRequested(node=node, by=by, reason=reason, untested=untested))
+        event = ReleaseRequested(node=node, by=who.name, reason=reason, untested=untested)
+        await self._change(event, self._entry("release_node", node, who, reason, untested=untested))
 
-    async def forget(self, node: str, by: str, reason: str) -> None:
+    async def forget(self, node: str, who: Requester, reason: str) -> None:
         """Removes a silent node from the fleet."""
-        await self._decide(NodeForgotten(node=node, by=by, reason=reason))
+        event = NodeForgotten(node=node, by=who.name, reason=reason)
+        await self._change(event, self._entry("forget_node", node, who, reason))
 
-    async def unfreeze(self, by: str, reason: str) -> None:
+    async def unfreeze(self, who: Requester, reason: str) -> None:
         """Lifts a mass-event freeze."""
-        await self._decide(FreezeLifted(by=by, reason=reason))
+        await self._change(FreezeLifted(by=who.name, reason=reason), self._entry("lift_freeze", None, who, reason))
 
-    async def start_run(self, node: str, check: str, params: Mapping[str, JsonValue], by: str | None) -> str:
+    async def start_run(self, node: str, check: str, params: Mapping[str, JsonValue], who: Requester) -> str:
         """Runs a check of a node now. Returns the id that the run will have."""
         run = new_id()
-        await self._handle(RunRequested(run, node, check, dict(params), by))
+        event = RunRequested(run, node, check, dict(params), who.name or None)
+        await self._change(event, self._entry("start_run", node, who, run=run, check=check, params=dict(params)))
         return run
 
-    async def start_sweep(self, wanted: SweepRequest, by: str | None) -> str:
+    async def start_sweep(self, wanted: SweepRequest, who: Requester) -> str:
         """Starts a sweep. Returns its id."""
         sweep = sweep_id(new_id())
-        await self._handle(SweepRequested(sweep, wanted, by=by))
+        details = wanted.model_dump(mode="json", exclude_defaults=True)
+        if wanted.nodes is not None and len(wanted.nodes) > MOST_NODES:
+            details["nodes"] = len(wanted.nodes)
+        event = SweepRequested(sweep, wanted, by=who.name or None)
+        await self._change(event, self._entry("start_sweep", sweep, who, **details))
         return sweep
 
-    async def abort_sweep(self, sweep: str, by: str | None) -> None:
+    async def abort_sweep(self, sweep: str, who: Requester) -> None:
         """Ends a running sweep now."""
-        await self._handle(SweepAbortRequested(sweep, f"aborted by {by or 'a request to the API'}"))
+        event = SweepAbortRequested(sweep, f"aborted by {who.name or 'a request to the API'}")
+        await self._change(event, self._entry("abort_sweep", sweep, who))
 
-    async def _decide(self, event: QuarantineRequest) -> None:
-        await self._handle(event)
-        log.info("quarantine_request", **event.model_dump(mode="json"))
+    async def set_reference(self, reference: Reference, who: Requester) -> None:
+        """Sets a reference in place of the operator's with the same check, metric and `when`."""
+        details = reference.model_dump(mode="json", exclude_none=True)
+        await self._change(ReferenceSet(reference), self._entry("set_reference", reference.key, who, **details))
 
-    async def _handle(self, event: FleetEvent) -> None:
-        await self.pipeline.feed(event).wait()
+    async def remove_reference(self, key: str, who: Requester) -> None:
+        """Removes a reference of the operator."""
+        await self._change(ReferenceRemoved(key), self._entry("remove_reference", key, who))
+
+    async def reset_baseline(self, baseline: str, who: Requester) -> None:
+        """Makes the present values those that count as normal."""
+        await self._change(BaselineReset(baseline), self._entry("reset_baseline", baseline, who))
+
+    def _entry(
+        self, action: str, subject: str | None, who: Requester, reason: str | None = None, **details: JsonValue
+    ) -> AuditEntry:
+        return AuditEntry(
+            id=new_id(),
+            at=self.pipeline.clock(),
+            action=action,
+            subject=subject,
+            by=who.name or None,
+            credential=who.credential,
+            address=who.address,
+            forwarded_for=who.forwarded_for,
+            reason=reason,
+            details=details,
+        )
+
+    async def _change(self, event: FleetEvent, entry: AuditEntry) -> None:
+        await self.pipeline.feed(event, entry).wait()
+        log.info("change_requested", **entry.model_dump(mode="json", exclude_none=True))

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from muster.errors import unknown
 from muster.model import ServiceState
+from muster_coordinator.model.audit import Requester
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_views import BudgetView, CaseView
 from muster_coordinator.model.transitions import TransitionRecord
@@ -16,7 +17,7 @@ from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.store.store import Store
 from muster_coordinator.web.answers import LOOKED_AT, answer, in_slices, page
-from muster_coordinator.web.guard import decided_by
+from muster_coordinator.web.guard import named_requester
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.requests import Decision, NoQuery, PageQuery, Release, TransitionQuery, body, query
@@ -63,36 +64,36 @@ class QuarantineApi:
 
     async def hold(self, request: web.Request) -> web.Response:
         """Keeps a node as it is, in service or out, until it is released. Returns its case."""
-        said, by = await self._decision(request, Decision)
+        said, who = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._operations.hold(node, by, said.reason)
+        await self._operations.hold(node, who, said.reason)
         return answer(self._case(request))
 
     async def release(self, request: web.Request) -> web.Response:
         """Ends a hold. A drained node returns to service after it has passed its tests, or at once if `untested`."""
-        said, by = await self._decision(request, Release)
+        said, who = await self._decision(request, Release)
         node = self._case(request).node
-        await self._operations.release(node, by, said.reason, untested=said.untested)
+        await self._operations.release(node, who, said.reason, untested=said.untested)
         return answer(self._case(request))
 
     async def forget(self, request: web.Request) -> web.Response:
         """Removes a silent node from the fleet until it is heard again. Returns the budget."""
-        said, by = await self._decision(request, Decision)
+        said, who = await self._decision(request, Decision)
         node = self._case(request).node
-        await self._operations.forget(node, by, said.reason)
+        await self._operations.forget(node, who, said.reason)
         return self._budget()
 
     async def unfreeze(self, request: web.Request) -> web.Response:
         """Lifts a mass-event freeze: the nodes themselves are faulty. Returns the budget."""
-        said, by = await self._decision(request, Decision)
-        await self._operations.unfreeze(by, said.reason)
+        said, who = await self._decision(request, Decision)
+        await self._operations.unfreeze(who, said.reason)
         return self._budget()
 
-    async def _decision(self, request: web.Request, kind: type[D]) -> tuple[D, str]:
+    async def _decision(self, request: web.Request, kind: type[D]) -> tuple[D, Requester]:
         """The decision in the body, and who has made it; the route takes no query."""
         query(request, NoQuery)
         said = await body(request, kind)
-        return said, decided_by(request, said.by)
+        return said, named_requester(request, said.by)
 
     @property
     def _operations(self) -> Operations:

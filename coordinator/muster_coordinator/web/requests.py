@@ -167,6 +167,14 @@ class TransitionQuery(PageQuery):
     node: Name | None = Field(None, description="Decisions about this node")
 
 
+class AuditQuery(PageQuery):
+    """The entries to list."""
+
+    subject: str | None = Field(
+        None, max_length=MOST_SELECTION, description="Changes of this node, sweep, reference or baseline"
+    )
+
+
 def _in_one_line(text: str) -> str:
     if not text.isprintable():
         raise ValueError("must be one line of text, without control characters")

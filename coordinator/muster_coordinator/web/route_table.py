@@ -9,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from muster.model import Run
 from muster.references import Reference
+from muster_coordinator.model.audit import AuditEntry
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.history import HistoryPoint
 from muster_coordinator.model.nodes import FleetView, NodeView, StoryEntry
@@ -26,6 +27,7 @@ from muster_coordinator.web.handlers import ROOT, Api
 from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
+    AuditQuery,
     Decision,
     ExplainQuery,
     ExportQuery,
@@ -176,6 +178,14 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         path=f"{ROOT}/baselines/{{baseline}}",
         handler=Api.reset_baseline,
         answers=BaselineView,
+    ),
+    Route(
+        name="list_audit",
+        method=GET,
+        path=f"{ROOT}/audit",
+        handler=Api.audit,
+        query=AuditQuery,
+        answers=Page[AuditEntry],
     ),
     Route(
         name="listen_to_events",

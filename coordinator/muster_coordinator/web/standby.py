@@ -92,6 +92,7 @@ async def _passed_on(request: web.Request, leader: URL, proxies: TrustedProxies)
     left_out = OF_ONE_CONNECTION if proxies.has_sent(request) else OF_ONE_CONNECTION | OF_PROXIES
     headers = _without(request.headers, left_out)
     headers[PASSED_ON] = "1"
+    headers[hdrs.X_FORWARDED_FOR] = ", ".join([*headers.getall(hdrs.X_FORWARDED_FOR, []), request.remote or "unknown"])
     body = await request.read()
     try:
         answer = await request.app[LEADER].request(

@@ -132,7 +132,7 @@ async def test_a_newer_schema_is_refused(settings):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
-    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0010"):
+    with pytest.raises(Unavailable, match=r"schema 9999, written by a newer muster.*up to 0011"):
         await Store.open(settings)
 
 

@@ -222,7 +222,7 @@ async def test_who_has_logged_in_is_recorded(fleet, log_lines):
             async with elsewhere.put(f"{fleet.url}/api/v1/references", headers=headers, json=row) as response:
                 assert (await response.json()).get("set_by") == set_by
                 assert [record.reference.set_by for record in (await fleet.store.saved()).references] == [set_by]
-    lines = [line for line in log_lines().splitlines() if "operator_request" in line]
+    lines = [line for line in log_lines().splitlines() if "change_requested" in line]
     assert [name in line for name, line in zip(("ann", "ann", "eve@example.org"), lines, strict=False)] == [True] * 3
 
 

@@ -83,6 +83,14 @@ async def test_a_request_reaches_the_leader_as_it_is(standby, leader, client):
     assert (said["headers"]["X-Mine"], said["headers"]["Host"]) == ("yes", "fleet.example")
 
 
+@pytest.mark.parametrize(("said", "passed_on"), [({}, "127.0.0.1"), ({"X-Forwarded-For": "a"}, "a, 127.0.0.1")])
+async def test_the_leader_learns_who_has_asked(standby, leader, client, said, passed_on):
+    """By the addresses in front of the standby."""
+    standby.leader = leader
+    async with client.get(f"{standby.url}/a", headers=said) as answer:
+        assert (await answer.json())["headers"]["X-Forwarded-For"] == passed_on
+
+
 async def test_an_answer_comes_piece_by_piece(standby, leader, client):
     """Events of a stream do not wait for its end."""
     standby.leader = leader

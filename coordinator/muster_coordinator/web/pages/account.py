@@ -9,7 +9,8 @@ from urllib.parse import quote
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from muster_coordinator.web.guard import CALLER, LOGIN_PAGE, Caller, CallerProof
+from muster_coordinator.model.audit import Credential
+from muster_coordinator.web.guard import CALLER, LOGIN_PAGE, Caller
 from muster_coordinator.web.login import role_of
 from muster_coordinator.web.pages.response import HTML, root_of
 from muster_coordinator.web.pages.templates import render
@@ -50,7 +51,7 @@ def _account(request: web.Request) -> str:
 
 def _login(request: web.Request, caller: Caller) -> str | None:
     """The way to the form with which a reader can become an operator, below `/`; None for those who need none."""
-    is_logged_in = caller.proof is not CallerProof.NONE
+    is_logged_in = caller.credential is not Credential.NONE
     return None if is_logged_in or caller.right is Right.CHANGE or request.path == LOGIN_PAGE else login_path(request)
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from muster.errors import unknown
 from muster.model import Name
-from muster_coordinator.web.guard import CALLER, decided_by
+from muster_coordinator.web.guard import named_requester, requester
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.login_pages import see_other
 from muster_coordinator.web.pages.response import root_of
@@ -48,22 +48,22 @@ class NodeActions:
         """Keeps the node as it is."""
         node = self._node(request)
         said = await form(request, Decision)
-        await self._operations.hold(node, decided_by(request, said.by), said.reason)
+        await self._operations.hold(node, named_requester(request, said.by), said.reason)
         return _back(request, node, "held")
 
     async def release(self, request: web.Request) -> web.Response:
         """Ends a hold, and lets a drained node return."""
         node = self._node(request)
         said = await form(request, Release)
-        by = decided_by(request, said.by)
-        await self._operations.release(node, by, said.reason, untested=said.untested)
+        who = named_requester(request, said.by)
+        await self._operations.release(node, who, said.reason, untested=said.untested)
         return _back(request, node, "returned" if said.untested else "released")
 
     async def run(self, request: web.Request) -> web.Response:
         """Runs a check of the node now."""
         node = self._node(request)
         said = await form(request, RunForm)
-        await self._operations.start_run(node, said.check, {}, request[CALLER].name)
+        await self._operations.start_run(node, said.check, {}, requester(request))
         return _back(request, node, "run")
 
     def _node(self, request: web.Request) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from aiohttp import web
 
 from muster_coordinator.views.pages.quarantine_page import QuarantineFacts, quarantine_page
-from muster_coordinator.web.guard import decided_by
+from muster_coordinator.web.guard import named_requester
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.fleet_reader import FleetReader
@@ -40,7 +40,7 @@ class QuarantinePages:
         """Lifts a mass-event freeze, as the form asks for it."""
         query(request, NoQuery)
         said = await form(request, Decision)
-        await self._operations.unfreeze(decided_by(request, said.by), said.reason)
+        await self._operations.unfreeze(named_requester(request, said.by), said.reason)
         return see_other(f"{root_of(request)}quarantine")
 
     async def _make(self, operator: Operator) -> str:

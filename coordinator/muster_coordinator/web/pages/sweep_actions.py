@@ -7,7 +7,7 @@ from aiohttp import web
 
 from muster.errors import Refused
 from muster_coordinator.views.sweeps.forecast_text import forecast_text
-from muster_coordinator.web.guard import CALLER
+from muster_coordinator.web.guard import requester
 from muster_coordinator.web.operations import Operations
 from muster_coordinator.web.pages.account import Operator
 from muster_coordinator.web.pages.fleet_reader import FleetReader
@@ -52,7 +52,7 @@ class SweepActions:
         await form(request, NoQuery)
         sweep = await find_sweep(self._reader.store, request.match_info["sweep"])
         if sweep.ended_at is None:
-            await self._operations.abort_sweep(sweep.id, request[CALLER].name)
+            await self._operations.abort_sweep(sweep.id, requester(request))
         return see_other(root_of(request) + sweep_path(sweep.id))
 
     async def _or_the_form_again(self, request: web.Request, answer: SweepAnswer) -> web.Response:
@@ -81,5 +81,5 @@ class SweepActions:
         return page_response(html)
 
     async def _start(self, request: web.Request, wanted: SweepForm) -> web.Response:
-        sweep = await self._operations.start_sweep(wanted.request(), request[CALLER].name)
+        sweep = await self._operations.start_sweep(wanted.request(), requester(request))
         return see_other(root_of(request) + sweep_path(sweep))
