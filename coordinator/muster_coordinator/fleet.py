@@ -16,6 +16,7 @@ from muster.wire.report_head import ReportHead
 from muster_coordinator.evidence.decided_states import DecidedStates
 from muster_coordinator.evidence.fleet_view import fleet_view
 from muster_coordinator.evidence.inventory_intake import InventoryIntake
+from muster_coordinator.evidence.name_owners import NameOwners
 from muster_coordinator.evidence.node_tally import Tally
 from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quotas import Quotas
@@ -67,10 +68,8 @@ class Fleet:
         rules: QuarantineSettings = QuarantineSettings(),  # noqa: B008 (it is frozen)
         policy: Policy = Policy(()),  # noqa: B008 (it is frozen)
     ) -> None:
-        self.name = name
-        self.declared = declared
-        self.epoch = epoch
-        self.counts = Counts()
+        self.name, self.declared, self.epoch = name, declared, epoch
+        self.counts, self.load = Counts(), CoordinatorLoad()
         self._orders = Orders(epoch)
         self._registry = NodeRegistry(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
@@ -86,17 +85,13 @@ class Fleet:
         self._states = DecidedStates(self._registry)
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
         self._quotas = Quotas(bytes_a_day)
-        self.load = CoordinatorLoad()
         self.inventories = InventoryIntake(self._registry, self._quotas, self._orders)
+        left = self._quarantine.has_left_in_service
         self._liveness = Liveness(
-            self._registry,
-            self._sweeps,
-            self._tests,
-            inventories=self.inventories,
-            quotas=self._quotas,
-            has_left=self._quarantine.has_left_in_service,
+            self._registry, self._sweeps, self._tests, inventories=self.inventories, quotas=self._quotas, has_left=left
         )
         self._reports = ReportIntake(self._registry, self._quarantine.awaits, self._orders, self.counts, self._quotas)
+        self._owners = NameOwners(self._registry, self._reports.streams, self._orders, left)
 
     def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[FleetCommand]:
         """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""
@@ -110,11 +105,20 @@ class Fleet:
 
     def handle(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`. Raises Refused, without any change, if a request is not valid."""
+        if (commands := self._owners.refused(event, now)) is None:
+            commands = self._route(event, now)
+        self._tests.note_ended_sweeps()
+        commands += self._pass_on_news(now)
+        if self._sweeps.has_freed_nodes or isinstance(event, events.Ticked | events.SweepRequested):
+            commands += self._sweeps.form_groups(now)
+        return [*commands, *self._registry.due.take()]
+
+    def _route(self, event: FleetEvent, now: float) -> list[FleetCommand]:
         match event:
             case events.ReportSeen() | events.ReportRepeated() | ReportInvited():
                 commands = self._take_report(event, now)
             case events.PresenceSeen():
-                commands = self._liveness.take_presence(event, now)
+                commands = [*self._liveness.take_presence(event, now), *self._owners.bind(event)]
             case events.GroupReplySeen(message):
                 commands = [*self._liveness.hear(message.node, message.id, now), *self._sweeps.take_reply(message, now)]
             case _ if isinstance(event, events.LearnedEvent):
@@ -129,11 +133,7 @@ class Fleet:
                 commands = self._decide(event, now)
             case _:
                 commands = self._grant(event, now)
-        self._tests.note_ended_sweeps()
-        commands += self._pass_on_news(now)
-        if self._sweeps.has_freed_nodes or isinstance(event, events.Ticked | events.SweepRequested):
-            commands += self._sweeps.form_groups(now)
-        return [*commands, *self._registry.due.take()]
+        return commands
 
     @property
     def names(self) -> list[str]:

@@ -1,5 +1,6 @@
 """The settings of an agent."""
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -38,6 +39,9 @@ class AgentSettings(Section):
     rack: str | None = Field(None, description="Topology: the rack")
     leaf: str | None = Field(None, description="Topology: the leaf switch")
     host: str | None = Field(None, description="Topology: the physical host")
+    machine_id_file: HomePath = Field(
+        Path("/etc/machine-id"), description="File that is different on every machine: a node's name belongs to one"
+    )
     labels_file: HomePath | None = Field(
         None, description='The node\'s labels: lines key="value", or JSON as `kubectl get node NODE -o json` prints it'
     )

@@ -42,6 +42,7 @@ from muster.wire.topics import NodeTopic, Topics, client_id
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.decide.inventory_timing import InventoryTiming
+from muster_agent.wire.machine import machine_of
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 from muster_agent.wire.reply_size import shorten_to_fit
@@ -81,7 +82,7 @@ class AgentLink:
     ) -> None:
         self._settings = settings
         self._node = settings.node
-        self._process = short_id()
+        self._process, self._machine = short_id(), machine_of(settings.agent.machine_id_file)
         self._topics = Topics(settings.fleet)
         self._outbox = outbox
         self._metrics = metrics
@@ -118,7 +119,7 @@ class AgentLink:
 
     def announce(self, inventory: InventoryReport) -> None:
         """Sends the inventory now and after every reconnect."""
-        self._inventory = inventory
+        self._inventory = inventory.model_copy(update={"machine": self._machine})
         self._inventory_timing.changed()
         self._wake.set()
 
@@ -167,12 +168,15 @@ class AgentLink:
             self._metrics.connected.set(0)
 
     def _client(self) -> aiomqtt.Client:
-        will = codec.encode(Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__))
+        will = Presence(
+            sent_at=time.time(), node=self._node, online=False, version=muster.__version__, machine=self._machine
+        )
+        presence = self._topics.node(self._node, NodeTopic.PRESENCE)
         return aiomqtt.Client(
             **connection_options(self._settings.broker, self._broker),  # a certificate may have been renewed
             identifier=client_id(self._settings.fleet, self._node),
             keepalive=max(5, round(1.5 * self._settings.agent.heartbeat_s)),
-            will=aiomqtt.Will(self._topics.node(self._node, NodeTopic.PRESENCE), will, qos=1, retain=True),
+            will=aiomqtt.Will(presence, codec.encode(will), qos=1, retain=True),
             max_queued_incoming_messages=MAX_QUEUED_MESSAGES,
         )
 
@@ -276,6 +280,7 @@ class AgentLink:
             online=online,
             goodbye=not online,
             process=self._process,
+            machine=self._machine,
             version=muster.__version__,
             outbox=self._reports.waiting,
             dropped=self._outbox.dropped(),

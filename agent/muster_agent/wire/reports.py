@@ -30,7 +30,8 @@ NOT_HEARD = (
 )
 NOT_STORED = (
     "a coordinator is heard, but stores nothing of this node: the broker may not let this account publish as node "
-    "{node} (its user name, or the name in its certificate, must be {node}), or the coordinator is overloaded"
+    "{node} (its user name, or the name in its certificate, must be {node}), the name may belong to another machine "
+    "(see `muster node show {node}`), or the coordinator is overloaded"
 )
 
 log = structlog.get_logger()

@@ -55,6 +55,10 @@ class Streams:
         for (node, stream), through in stored.items():
             self._through.setdefault(node, {})[stream] = through
 
+    def is_known(self, node: str, stream: str) -> bool:
+        """Whether runs of the stream were taken."""
+        return stream in self._through.get(node, ())
+
     def through(self, node: str, stream: str) -> int:
         """The sequence number up to which runs of the stream were taken; 0 for a new stream."""
         return self._through.get(node, {}).get(stream, 0)

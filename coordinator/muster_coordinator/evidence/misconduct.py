@@ -18,6 +18,8 @@ SUMMARIES = {
     Misconduct.REFUSED: "the agent sends messages that no muster agent sends; the coordinator drops them",
     Misconduct.FAILED: "the coordinator failed on a message of the agent and dropped it; see message_failed in its log",
     Misconduct.OVER_QUOTA: "the agent reports more than the quota of a node; the rest waits in its outbox",
+    Misconduct.NAME_IN_USE: "another machine uses the name of this node and is ignored; rename it, or if it replaces "
+    "the node, stop the old agent and run `muster node forget`",
     Misconduct.NOT_ANNOUNCED: "the agent reports runs of checks that it has not announced; they are no evidence",
 }
 

@@ -48,7 +48,8 @@ class Node:
 
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
     before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
-    process, empty while it is not known. `inventory_digest` is the digest of the message with its inventory.
+    process, and `machine` one of the machine to which its name belongs; both are empty while they are not known.
+    `inventory_digest` is the digest of the message with its inventory.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
@@ -78,6 +79,7 @@ class Node:
     tested_at: float = 0.0
     is_heard: bool = True
     process: str = ""
+    machine: str = ""
     inventory_digest: str = ""
     backlog_before: float | None = None
     _inventory_bytes: int | None = None
@@ -89,6 +91,7 @@ class Node:
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
         node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
+        node.machine = record.machine
         node.announced = AnnouncedChecks.of(record.checks)
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         node.is_heard, node.tested_at = False, tested_at
@@ -211,7 +214,7 @@ class Node:
     def drop_evidence(self, now: float) -> None:
         """Drops all evidence, because another node has the same name now. Runs in its outbox do not count."""
         self.evidence, self.health, self.learned_leaf, self.forgotten_at = Evidence(), Health.UNKNOWN, None, now
-        self.is_heard, self.backlog_before = True, None
+        self.is_heard, self.backlog_before, self.machine = True, None, ""
 
     def is_from_new_process(self, message: Presence) -> bool:
         """Whether its agent was restarted: the presence is from another process than the last one."""
@@ -245,6 +248,7 @@ class Node:
             service=self.service,
             inventory=self.inventory,
             inventory_digest=self.inventory_digest,
+            machine=self.machine,
             scheduler_labels=self.scheduler_labels,
             learned_leaf=self.learned_leaf,
             clock_ahead_s=self.clock.ahead_s,

@@ -45,7 +45,8 @@ class NodeRecord(Data):
     """A node as it is stored. Its health is not stored: it follows from the evidence about it.
 
     `convictions` are the findings of sweeps; their `run` is the id of the sweep. `learned_leaf` is the leaf that sweeps
-    have shown. `inventory_digest` is the digest of the message with the inventory. `scheduler_labels` are by actor.
+    have shown. `inventory_digest` is the digest of the message with the inventory. The name belongs to
+    the `machine` with this id, if there is one. `scheduler_labels` are by actor.
     `clock_ahead_s` is set while the clock of the node is wrong. A forgotten node is `gone` until it is heard again, and
     measurements from before `forgotten_at` do not count.
     """
@@ -57,6 +58,7 @@ class NodeRecord(Data):
     service: ServiceState
     inventory: Inventory = Inventory()
     inventory_digest: str = ""
+    machine: str = ""
     scheduler_labels: dict[str, dict[str, str]] = {}
     learned_leaf: str | None = None
     clock_ahead_s: float | None = None
@@ -225,3 +227,4 @@ class Misconduct(StrEnum):
     FAILED = "agent.message_failed"
     OVER_QUOTA = "agent.over_quota"
     NOT_ANNOUNCED = "agent.check_not_announced"
+    NAME_IN_USE = "agent.name_in_use"

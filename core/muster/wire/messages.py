@@ -78,7 +78,8 @@ class Presence(NodeMessage):
     count as a will. That is the safe way. A goodbye that is taken for a will makes a node lost a few seconds late; a
     will that is taken for a goodbye makes a whole fleet lost when its broker restarts.
 
-    `process` is an id of the agent's process, which changes with each start; an older agent sends none.
+    `process` is an id of the agent's process, which changes with each start; `machine` is one of the machine. An older
+    agent sends neither.
 
     `outbox` is the number of runs that wait to be stored; `dropped` counts the runs of each check that were dropped.
     """
@@ -86,6 +87,7 @@ class Presence(NodeMessage):
     online: bool
     goodbye: bool = False
     process: Label = ""
+    machine: Label = ""
     version: Label = ""
     outbox: Sequence = 0
     dropped: dict[Name, Sequence] = Field({}, max_length=MOST_NAMES)
@@ -106,9 +108,10 @@ class PluginInfo(Data):
 
 
 class InventoryReport(NodeMessage):
-    """The hardware and software of a node, and the checks that it can run."""
+    """The hardware and software of a node, and the checks that it can run. `machine` is as in `Presence`."""
 
     inventory: Inventory
+    machine: Label = ""
     checks: tuple[CheckInfo, ...] = Field(max_length=MOST_NAMES)
     plugins: tuple[PluginInfo, ...] = Field((), max_length=MOST_NAMES)
 
