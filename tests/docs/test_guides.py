@@ -61,7 +61,7 @@ EXIT_CODES = {
 }
 """Of the lines that are meant to show something wrong; 0 for all others."""
 
-OF_THIS_HOST = ("muster check run --all", "muster check run --suite")
+OF_THIS_HOST = ("muster check run --all", "muster check run --suite", "muster doctor")
 """What these find depends on the host that runs the tests: 0 to 3 will do."""
 
 

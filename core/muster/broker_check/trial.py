@@ -1,13 +1,13 @@
 """Tries a broker: first whether the account gets in at all, then each need."""
 
 from collections.abc import AsyncIterator, Awaitable
-from typing import NamedTuple
 
 import aiomqtt
 
 from muster.broker_check.access import RIGHTS
 from muster.broker_check.behaviour import NEEDS
 from muster.broker_check.connection import Account, BrokerAnswer
+from muster.doctor.setup_finding import SetupFinding
 from muster.model import Verdict
 from muster.mqtt import why_not_connected
 
@@ -16,30 +16,23 @@ NOT_TRIED = BrokerAnswer(
 )
 
 
-class Outcome(NamedTuple):
-    """What one check found: its name, its verdict, and a sentence for people."""
-
-    check: str
-    verdict: Verdict
-    detail: str
-
-
-async def tried(coordinator: Account, node: Account | None, name: str) -> AsyncIterator[Outcome]:
+async def tried(coordinator: Account, node: Account | None, name: str) -> AsyncIterator[SetupFinding]:
     """The outcomes, as they are known. `node` is the account of the node `name`; None: its rights are not tried."""
     for account, whose in ((coordinator, "the coordinator"), (node, name)):
         if account is None:
             continue
-        answer = await _connected(account, whose)
-        yield Outcome("connection", *answer)
+        answer = await connected(account, whose)
+        yield SetupFinding("connection", *answer)
         if answer.verdict is not Verdict.PASS:
             return
     for check, need in NEEDS.items():
-        yield Outcome(check, *await _answer(need(coordinator)))
+        yield SetupFinding(check, *await _answer(need(coordinator)))
     for check, right in RIGHTS.items():
-        yield Outcome(check, *(NOT_TRIED if node is None else await _answer(right(coordinator, node, name))))
+        yield SetupFinding(check, *(NOT_TRIED if node is None else await _answer(right(coordinator, node, name))))
 
 
-async def _connected(account: Account, whose: str) -> BrokerAnswer:
+async def connected(account: Account, whose: str) -> BrokerAnswer:
+    """The account of `whose` gets in; otherwise the broker's reason."""
     try:
         async with account.client():
             return BrokerAnswer(Verdict.PASS, f"the account of {whose} gets in")

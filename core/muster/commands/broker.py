@@ -11,8 +11,8 @@ from muster.terminal import say, say_json
 
 if TYPE_CHECKING:
     from muster.broker_check.connection import Account
-    from muster.broker_check.trial import Outcome
     from muster.config import BrokerSettings, Settings
+    from muster.doctor.setup_finding import SetupFinding
 
 app = typer.Typer(help="The MQTT broker.", no_args_is_help=True)
 
@@ -120,7 +120,7 @@ def _account_of(node: str, password: Path | None, cert: Path | None, key: Path |
     return {"username": username, "password_file": password, "cert_file": cert, "key_file": key}
 
 
-async def _tried(coordinator: "Account", node: "Account | None", name: str, silent: bool) -> "list[Outcome]":
+async def _tried(coordinator: "Account", node: "Account | None", name: str, silent: bool) -> "list[SetupFinding]":
     """The outcomes; unless `silent`, each is printed as soon as it is known."""
     import asyncio  # noqa: PLC0415
 

@@ -28,6 +28,7 @@ from muster.terminal import say
 if TYPE_CHECKING:
     from muster.check import AnyCheck
     from muster.config import Config, Settings
+    from muster.plugins import Plugins
 
 app = typer.Typer(help="Settings: show and check them.", no_args_is_help=True)
 
@@ -102,19 +103,25 @@ def _without_urls(value: Any) -> Any:
 def check(settings: "Settings") -> None:
     """Check settings, plugin tables, files and check parameters; say what is wrong."""
     from muster import logs, plugins  # noqa: PLC0415 (see above)
-    from muster.check import judged_metrics  # noqa: PLC0415 (see above)
     from muster.config import Config  # noqa: PLC0415 (see above)
 
     logs.configure(settings.log)
-    found = plugins.load(Config(settings))
-    checks = plugins.collect_checks(found)
-    complete = not found.failed
-    problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
-    problems += _wrong_references(settings, judged_metrics(checks) if complete else None)
-    lines = _lines_of_parts(found.config, checks if complete else None, problems)
+    lines, problems = examined(settings, plugins.load(Config(settings)))
     if problems:
         raise SettingsError("\n".join(problems))
     say("\n".join([*lines, "OK"]))
+
+
+def examined(settings: "Settings", found: "Plugins") -> tuple[list[str], list[str]]:
+    """What there is to say about the settings, with these plugins: lines for people, and what is wrong."""
+    from muster.check import judged_metrics  # noqa: PLC0415 (see above)
+    from muster.plugins import collect_checks  # noqa: PLC0415 (see above)
+
+    checks = collect_checks(found)
+    complete = not found.failed
+    problems = [*_missing_files(settings), *_wrong_checks(settings, checks, complete=complete)]
+    problems += _wrong_references(settings, judged_metrics(checks) if complete else None)
+    return _lines_of_parts(found.config, checks if complete else None, problems), problems
 
 
 def _lines_of_parts(config: "Config", checks: "Mapping[str, AnyCheck] | None", problems: list[str]) -> list[str]:

@@ -1,0 +1,36 @@
+"""Whether the broker lets an account in, and does not let it read what is for others."""
+
+from contextlib import suppress
+
+import aiomqtt
+
+from muster.broker_check.connection import Account, received, unless_ended
+from muster.broker_check.trial import connected
+from muster.doctor.setup_finding import SetupFinding
+from muster.model import Verdict
+from muster.wire.topics import NodeTopic
+
+LISTENED_S = 2.0
+"""A broker sends what it has kept at once."""
+
+SOME = 100
+
+
+async def lets_in(account: Account, whose: str) -> SetupFinding:
+    """The account of `whose` gets in."""
+    return SetupFinding("broker", *await connected(account, whose))
+
+
+async def keeps_apart(account: Account, node: str) -> SetupFinding:
+    """The node gets none of the heartbeats that the broker has kept of others."""
+    arrived: list[aiomqtt.Message] = []
+    with suppress(aiomqtt.MqttError):  # a broker may end the connection of who asks for too much
+        async with account.client() as client:
+            await unless_ended(client, client.subscribe(account.topics.every_node(NodeTopic.PRESENCE), qos=0))
+            arrived = await received(client, SOME, LISTENED_S)
+    own = account.topics.node(node, NodeTopic.PRESENCE)
+    if others := [message.topic.value for message in arrived if message.topic.value != own]:
+        text = f"the account of {node} may read {others[0]}: give the broker the access list of `muster broker acl`"
+        return SetupFinding("access", Verdict.FAIL, text)
+    text = "nothing of other nodes can be read; `muster broker check --node` tries all rights of a node"
+    return SetupFinding("access", Verdict.PASS, text)
