@@ -61,6 +61,7 @@ MANIFESTS: dict[str, Callable[[], str]] = {
     "base/agent-rbac.yaml": partial(_rights, rbac.agent_manifests),
     "base/signer-rbac.yaml": partial(_rights, rbac.signer_manifests),
     "components/acting/rbac.yaml": partial(_rights, rbac.coordinator_manifests),
+    "components/standbys/rbac.yaml": partial(_rights, rbac.standby_manifests),
     "components/reservations/rbac.yaml": partial(_rights, rbac.reservation_manifests),
     "components/monitoring/prometheus-rule.yaml": prometheus_rule,
 }

@@ -60,6 +60,7 @@ NEW_EVENTS = Resource(
     namespaced=True,
     fields=frozenset({f"regarding.{name}" for name in ("kind", "name", "namespace", "uid")} | {"reason", "type"}),
 )
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease", namespaced=True, sections=("spec",))
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
@@ -67,7 +68,7 @@ TOKEN_REVIEWS = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenRe
 
 RESOURCES = {
     (resource.group, resource.version, resource.plural): resource
-    for resource in (NODES, PODS, EVENTS, NEW_EVENTS, ACCESS_REVIEWS, TOKEN_REVIEWS)
+    for resource in (NODES, PODS, EVENTS, NEW_EVENTS, LEASES, ACCESS_REVIEWS, TOKEN_REVIEWS)
 }
 
 MERGE_KEYS: dict[tuple[str, ...], str] = {

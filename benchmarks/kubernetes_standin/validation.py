@@ -6,7 +6,7 @@ After ValidateObjectMeta, ValidateNode and legacyValidateEvent of Kubernetes, in
 import re
 from collections.abc import Iterator, Mapping
 
-from benchmarks.kubernetes_standin.resources import EVENTS, NEW_EVENTS, NODES, Object, Resource
+from benchmarks.kubernetes_standin.resources import EVENTS, LEASES, NEW_EVENTS, NODES, Object, Resource
 from benchmarks.kubernetes_standin.statuses import Problem, bad_request, invalid
 
 MOST_ANNOTATIONS_BYTES = 256 << 10
@@ -34,6 +34,8 @@ def check(resource: Resource, item: Object) -> None:
         problems += _taint_problems(item.get("spec", {}).get("taints", []))
     if resource in {EVENTS, NEW_EVENTS}:
         problems += _event_problems(resource, item)
+    if resource is LEASES and item["spec"].get("leaseDurationSeconds", 1) <= 0:
+        problems.append(("spec.leaseDurationSeconds", "Invalid value: must be greater than 0"))
     if problems:
         raise invalid(resource, metadata["name"], problems)
 

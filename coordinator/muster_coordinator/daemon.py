@@ -14,13 +14,14 @@ from muster.backoff import backoff_s
 from muster.config import HttpSettings, Settings
 from muster.errors import MusterError
 from muster.http_server import serving
+from muster.leader_lock import LeaderLock, LeadershipLost
 from muster.plugins import Plugins
 from muster.systemd import READY, keep_watchdog_quiet, notify
 from muster_coordinator.leader import lead
-from muster_coordinator.runtime.leadership.leader_lock import LeaderLock, leader_lock_of
+from muster_coordinator.runtime.leadership.leader_lock import leader_lock_of
 from muster_coordinator.runtime.settings.acceptance import require_tests
 from muster_coordinator.runtime.settings.policy import known_checks, policy_of
-from muster_coordinator.store.database import DatabaseAway, LeadershipLost
+from muster_coordinator.store.database import DatabaseAway
 from muster_coordinator.web.server import listen
 from muster_coordinator.web.standby import standby_application
 
@@ -64,10 +65,10 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
     checks = known_checks(plugins)
     policy = policy_of(settings, checks)
     require_tests(settings.quarantine, checks)
-    lock = leader_lock_of(settings)
     listener, api_url = listen(settings.http.listen)
     async with AsyncExitStack() as stack:
         stack.callback(listener.close)
+        lock = leader_lock_of(settings, plugins, settings.leader.url or api_url)
         stack.push_async_callback(plugins.call_each, "muster_close", CLOSING_S)
         stack.push_async_callback(lock.release)
         failures, pause_s = 0, 0.0

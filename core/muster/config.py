@@ -127,11 +127,20 @@ class HttpSettings(Section):
         return self
 
 
+DATABASE_LOCK = "database"
+"""The `leader.lock` of the database itself."""
+
+
 class LeaderSettings(Section):
     """Several coordinators with one PostgreSQL database; one of them leads."""
 
     url: str | None = Field(
         None, description="URL at which the other coordinators reach this one's API; unset: by http.listen"
+    )
+    lock: str = Field(
+        DATABASE_LOCK,
+        min_length=1,
+        description="What grants the lock of the leader: database, or a plugin that offers one, such as kubernetes",
     )
 
 

@@ -12,6 +12,7 @@ import pluggy
 from muster.alarm import Alarm
 from muster.check import AnyCheck, Context, IdleProbe, Reservation
 from muster.config import Config
+from muster.leader_lock import LeaderLock
 from muster.model import Inventory, Run
 from muster.node_health import NodeHealthReport
 from muster.transition import ActionOutcome, Survey, Transition
@@ -53,6 +54,15 @@ def muster_reservations(config: Config) -> Iterable[Reservation]:
 @hookspec
 def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> None:
     """Called in the child process of a run just before it measures. Prepare the environment of the run."""
+
+
+@hookspec
+def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
+    """Returns a lock for the leader of several coordinators, or None. Used if `leader.lock` names your plugin.
+
+    `url` is that of this coordinator's API: let the others learn it, so that they can pass requests on. It is called in
+    the event loop, and must not connect yet.
+    """
 
 
 @hookspec
@@ -116,5 +126,6 @@ CONTRIBUTE = (
     "muster_idle_probes",
     "muster_reservations",
     "muster_prepare_run",
+    "muster_leader_lock",
 )
 NOTIFY = ("muster_survey", "muster_transition", "muster_alarm", "muster_node_health", "muster_result", "muster_close")

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 Documents = dict[tuple[str, str], Json]
 """By kind and name."""
 
-OPTIONAL = ("reservations", "rdma", "kernel-log", "gke", "monitoring", "agent-metrics")
+OPTIONAL = ("reservations", "rdma", "kernel-log", "gke", "monitoring", "agent-metrics", "standbys")
 """The components that no overlay has by itself."""
 
 VARIANTS: dict[str, Json] = {

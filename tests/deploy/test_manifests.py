@@ -1,5 +1,6 @@
 """The manifests as a whole: Kubernetes would take them, and muster would take the settings in them."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ SECRETS = {
 OTHER_SECRETS = {"muster-agent-token", "muster-read-token"}
 """Those that the guides have an operator create."""
 
-FIELDS = {"spec.nodeName": "gpu1", "status.hostIP": "10.0.0.1", "metadata.uid": "0f7c"}
+FIELDS = {"spec.nodeName": "gpu1", "status.hostIP": "10.0.0.1", "metadata.uid": "0f7c", "status.podIP": "10.1.0.1"}
 
 
 def only_container(pod):
@@ -35,7 +36,8 @@ def environment(container, manifests):
     for source in container.get("envFrom", ()):
         found |= manifests["ConfigMap", source["configMapRef"]["name"]]["data"]
     for variable in container.get("env", ()):
-        found[variable["name"]] = variable.get("value") or FIELDS[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        value = variable.get("value") or FIELDS[variable["valueFrom"]["fieldRef"]["fieldPath"]]
+        found[variable["name"]] = re.sub(r"\$\((\w+)\)", lambda name: found[name[1]], value)
     return found
 
 

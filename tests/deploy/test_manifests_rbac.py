@@ -5,11 +5,13 @@ import pytest
 from muster_plugins.schedulers.kubernetes.calls import (
     OF_AN_AGENT,
     OF_AN_AGENT_THAT_RESERVES,
+    OF_ONE_OF_SEVERAL_COORDINATORS,
     OF_THE_COORDINATOR,
     OF_THE_SIGNER,
 )
 
 ACTING = ("dry-run", "enforce", "everything")
+STANDING_BY = ("standbys", "everything")
 RESERVING = ("reservations", "everything")
 
 
@@ -38,8 +40,11 @@ def test_agent(variant, manifests):
 
 
 def test_coordinator(variant, manifests):
-    """It acts on nodes only where it is installed to act; otherwise it may nothing at all."""
-    calls = OF_THE_COORDINATOR if variant in ACTING else ()
+    """It acts on nodes only where it is installed to act, and writes a Lease only where it has standbys."""
+    calls = (
+        *(OF_THE_COORDINATOR if variant in ACTING else ()),
+        *(OF_ONE_OF_SEVERAL_COORDINATORS if variant in STANDING_BY else ()),
+    )
     assert granted(manifests, "muster-coordinator") == needed(calls)
 
 
@@ -51,7 +56,8 @@ def test_signer(manifests):
 def test_who_may_nothing_has_no_token(variant, pods):
     """A token is mounted only where there is something to ask."""
     mounted = {name for name, pod in pods.items() if pod["automountServiceAccountToken"]}
-    assert mounted == {"muster-agent", "muster-signer"} | ({"muster-coordinator"} if variant in ACTING else set())
+    asks = variant in (*ACTING, *STANDING_BY)
+    assert mounted == {"muster-agent", "muster-signer"} | ({"muster-coordinator"} if asks else set())
 
 
 def test_no_right_is_for_everything_or_for_secrets(manifests):

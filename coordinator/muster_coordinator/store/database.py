@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, String, column, event, inspect, make_url, select, table
+from sqlalchemy import URL, Connection, String, column, event, inspect, make_url, select, table, text
 from sqlalchemy.exc import (
     ArgumentError,
     DataError,
@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
+from muster.leader_lock import LeadershipLost
 from muster.terminal import in_one_line
 from muster_coordinator.store.migrations import NEWEST
 from muster_coordinator.store.rows import Unread, Unreadable
@@ -56,12 +57,14 @@ class ReadFailed(Unreadable, DatabaseAway):
     """The database cannot be read."""
 
 
-class LeadershipLost(Unavailable):
-    """Another coordinator leads the fleet, or may do so by now. This one must not store or do anything more."""
-
-
 SESSION_NAME = "muster leader"
 """The `application_name` of the sessions that a leader reads and writes in. The next leader ends them."""
+
+END_EARLIER_SESSIONS = text(
+    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+    "WHERE application_name = :name AND datname = current_database() AND usename = current_user"
+).bindparams(name=SESSION_NAME)
+"""An account may always end sessions of its own."""
 
 _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """The errors that a driver raises for a wrong statement, not for a broken database."""
@@ -152,6 +155,22 @@ async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConn
     await asyncio.wait((opening,))
     if not opening.exception():
         await connection.close()
+
+
+async def end_earlier_sessions(settings: Settings) -> None:
+    """Ends what earlier leaders have begun and not stored. Raises DatabaseAway if the server does not answer.
+
+    A leader that is paused in a transaction would keep the next one waiting. No timeout of the server ends all of these
+    sessions: one that has prepared a statement and not executed it counts as busy.
+    """
+    engine = engine_without_pool(settings)
+    if engine.dialect.name == "sqlite":
+        return
+    try:
+        async with engine.connect() as connection:
+            await connection.execute(END_EARLIER_SESSIONS)
+    except (DBAPIError, OSError) as error:
+        raise DatabaseAway(f"cannot open the database {_shown(_url(settings))}: {reason_of(error)}") from None
 
 
 async def open_database(settings: Settings) -> Database:

@@ -18,7 +18,7 @@ from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.audit_log import audit_rows
 from muster_coordinator.store.command_rows import Rows, command_rows
-from muster_coordinator.store.database import Database, open_database
+from muster_coordinator.store.database import Database, end_earlier_sessions, open_database
 from muster_coordinator.store.dialect import insert_of
 from muster_coordinator.store.erasures import Erasures
 from muster_coordinator.store.paging import Page, read_page
@@ -86,7 +86,8 @@ class Store:
 
     @classmethod
     async def open(cls, settings: Settings) -> "Store":
-        """The store of these settings, migrated; errors as in `open_database`."""
+        """The store of these settings for their leader, migrated; errors as in `open_database`."""
+        await end_earlier_sessions(settings)
         return cls(await open_database(settings))
 
     @property

@@ -1,33 +1,15 @@
-"""What a lock promises that only one coordinator can hold, and the lock of a coordinator that has no rivals."""
+"""The lock that the settings ask for, and that of a coordinator that has no rivals."""
 
 import asyncio
-from typing import Protocol
 
-from muster.config import Settings
+from muster.config import DATABASE_LOCK, Settings
+from muster.errors import SettingsError, unknown
+from muster.leader_lock import LeaderLock
+from muster.plugins import Plugins
 from muster_coordinator.runtime.leadership.postgres_lock import PostgresLock
 from muster_coordinator.store.database import engine_without_pool
 
-
-class LeaderLock(Protocol):
-    """The lock that the leader holds. `leader_url` is the URL of the leader's API, None if it is not known.
-
-    `has_rivals` says whether other coordinators may hold it.
-    """
-
-    has_rivals: bool
-    leader_url: str | None
-
-    async def try_acquire(self) -> bool:
-        """Takes the lock if nobody holds it. Raises Unavailable if what grants the lock has never answered."""
-
-    async def keep(self) -> None:
-        """Keeps the lock until cancelled. Raises LeadershipLost when it is lost."""
-
-    async def confirm(self) -> None:
-        """Returns while nobody else can hold the lock; waits if that is uncertain."""
-
-    async def release(self) -> None:
-        """Lets others take the lock at once."""
+HOOK = "muster_leader_lock"
 
 
 class OnlyCoordinator:
@@ -51,9 +33,17 @@ class OnlyCoordinator:
         """Nothing is held."""
 
 
-def leader_lock_of(settings: Settings) -> LeaderLock:
-    """The lock that these settings ask for. Raises SettingsError if `store.url` is wrong."""
+def leader_lock_of(settings: Settings, plugins: Plugins, url: str) -> LeaderLock:
+    """The lock that these settings ask for; `url` is that of this coordinator's API. Raises SettingsError."""
     engine = engine_without_pool(settings)
-    if engine.dialect.name == "sqlite":
-        return OnlyCoordinator()
-    return PostgresLock(engine)
+    is_shared = engine.dialect.name != "sqlite"
+    if settings.leader.lock == DATABASE_LOCK:
+        return PostgresLock(engine) if is_shared else OnlyCoordinator()
+    if not is_shared:
+        raise SettingsError("leader.lock: several coordinators need a database that they share: set store.url")
+    for answer in plugins.contribute(HOOK, url=url):
+        if answer.plugin == settings.leader.lock and answer.value is not None:
+            lock: LeaderLock = answer.value
+            return lock
+    offers = (DATABASE_LOCK, *plugins.implementing(HOOK))
+    raise SettingsError(f"leader.lock: {unknown('lock', settings.leader.lock, offers)}")

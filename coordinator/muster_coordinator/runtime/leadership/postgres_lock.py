@@ -5,10 +5,8 @@ of a paused process or of a host that is gone stays open. So the server ends the
 for SILENT_S; the leader says something every PING_S. So the leader knows until when nobody else can hold the lock:
 until SILENT_S after it sent what the server has answered last.
 
-A paused leader may also stand in a transaction that the next leader would wait for. No timeout of the server ends all
-of these: a session that has prepared a statement and not executed it counts as busy, and the server waits without
-limit. So the next leader ends the sessions of earlier ones as soon as it has the lock. The session with the lock
-prepares each statement before it asks for the lock; with the lock it only executes, in one message for each.
+No timeout ends a session that has prepared a statement and not executed it: the server counts it as busy. So the
+statements are prepared before the lock is taken; with the lock, the session only executes, in one message for each.
 """
 
 import asyncio
@@ -20,7 +18,8 @@ from sqlalchemy.exc import DBAPIError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from muster.errors import Unavailable
-from muster_coordinator.store.database import SESSION_NAME, LeadershipLost, reason_of
+from muster.leader_lock import Certainty, LeadershipLost
+from muster_coordinator.store.database import reason_of
 from muster_coordinator.store.tables import META
 
 LOCK = int.from_bytes(b"muster", "big")
@@ -44,12 +43,6 @@ HOLDS_IT = text(
 ).bindparams(bindparam("upper", LOCK >> 32, BigInteger), bindparam("lower", LOCK & 0xFFFFFFFF, BigInteger))
 """Whether this very session holds the lock. PostgreSQL shows the two halves of its number."""
 
-END_EARLIER_SESSIONS = text(
-    "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-    "WHERE application_name = :name AND datname = current_database() AND usename = current_user"
-).bindparams(name=SESSION_NAME)
-"""Ends what earlier leaders have begun and not stored. The user may always end sessions of its own."""
-
 log = structlog.get_logger()
 
 
@@ -64,8 +57,7 @@ class PostgresLock:
         self._connection: AsyncConnection | None = None
         self._has_answered = False
         self._is_away = False
-        self._certain_until = 0.0
-        self._confirmed = asyncio.Event()
+        self._certainty = Certainty()
 
     async def try_acquire(self) -> bool:
         """As in `LeaderLock`. False if the database is away, or another coordinator leads."""
@@ -100,13 +92,11 @@ class PostgresLock:
 
     async def confirm(self) -> None:
         """As in `LeaderLock`."""
-        while asyncio.get_running_loop().time() >= self._certain_until:
-            self._confirmed.clear()
-            await self._confirmed.wait()
+        await self._certainty.confirm()
 
     async def release(self) -> None:
         """As in `LeaderLock`."""
-        self._certain_until = 0.0
+        self._certainty.end()
         await self._disconnect()
 
     async def _ask_for_it(self) -> bool:
@@ -119,13 +109,7 @@ class PostgresLock:
             self.leader_url = await self._stored_url(self._connection)
             return False
         self._note_certain(asked_at)
-        await self._end_earlier_sessions()
         return True
-
-    async def _end_earlier_sessions(self) -> None:
-        async with self._engine.connect() as connection:
-            if ended := await connection.scalar(END_EARLIER_SESSIONS):
-                log.info("earlier_sessions_ended", sessions=ended)
 
     async def _still_holds_it(self) -> bool:
         assert self._connection is not None
@@ -152,5 +136,4 @@ class PostgresLock:
                     await connection.close()
 
     def _note_certain(self, asked_at: float) -> None:
-        self._certain_until = asked_at + SILENT_S - MARGIN_S
-        self._confirmed.set()
+        self._certainty.extend(asked_at + SILENT_S - MARGIN_S)

@@ -23,9 +23,9 @@ class Call:
 
 LIST_PODS = Call(method="GET", path="/api/v1/pods", verb="list", resource="pods")
 LIST_NODES = Call(method="GET", path="/api/v1/nodes", verb="list", resource="nodes")
-READ_NODE = Call(method="GET", path="/api/v1/nodes/{node}", verb="get", resource="nodes")
-PATCH_NODE = Call(method="PATCH", path="/api/v1/nodes/{node}", verb="patch", resource="nodes")
-PATCH_STATUS = Call(method="PATCH", path="/api/v1/nodes/{node}/status", verb="patch", resource="nodes/status")
+READ_NODE = Call(method="GET", path="/api/v1/nodes/{name}", verb="get", resource="nodes")
+PATCH_NODE = Call(method="PATCH", path="/api/v1/nodes/{name}", verb="patch", resource="nodes")
+PATCH_STATUS = Call(method="PATCH", path="/api/v1/nodes/{name}/status", verb="patch", resource="nodes/status")
 
 CREATE_EVENT = Call(
     method="POST",
@@ -35,6 +35,13 @@ CREATE_EVENT = Call(
     namespace="default",
 )
 """The namespace of events about objects without a namespace, such as nodes."""
+
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+_OF_LEASES = {"resource": "leases", "group": "coordination.k8s.io", "namespace": "muster"}
+
+READ_LEASE = Call(method="GET", path=f"{_LEASES}/{{name}}", verb="get", **_OF_LEASES)
+CREATE_LEASE = Call(method="POST", path=_LEASES, verb="create", **_OF_LEASES)
+PATCH_LEASE = Call(method="PATCH", path=f"{_LEASES}/{{name}}", verb="patch", **_OF_LEASES)
 
 ASK_RIGHTS = Call(
     method="POST",
@@ -54,6 +61,7 @@ REVIEW_TOKEN = Call(
 )
 
 OF_THE_COORDINATOR = (READ_NODE, LIST_NODES, PATCH_NODE, PATCH_STATUS, CREATE_EVENT)
+OF_ONE_OF_SEVERAL_COORDINATORS = (READ_LEASE, CREATE_LEASE, PATCH_LEASE)
 OF_AN_AGENT = (LIST_PODS,)
 OF_AN_AGENT_THAT_RESERVES = (READ_NODE, PATCH_NODE)
 OF_THE_SIGNER = (REVIEW_TOKEN,)

@@ -50,7 +50,7 @@ class KubernetesClient:
 
     async def node(self, name: str) -> KubernetesNode:
         """One node; Absent if it does not exist."""
-        return await self._ask(KubernetesNode, Question(call=READ_NODE, node=name))
+        return await self._ask(KubernetesNode, Question(call=READ_NODE, name=name))
 
     async def patch(self, node: KubernetesNode, patch: Patch) -> KubernetesNode:
         """The node after the patch; Conflict if a guarded patch was decided on an older state."""
@@ -62,7 +62,7 @@ class KubernetesClient:
             known["resourceVersion"] = node.metadata.version
         question = Question(
             call=patch.call,
-            node=node.name,
+            name=node.name,
             query={"fieldManager": FIELD_MANAGER, **force},
             body={"apiVersion": "v1", "kind": "Node", **patch.rest, "metadata": {**patch.metadata, **known}},
             form=patch.form,
@@ -89,15 +89,19 @@ class KubernetesClient:
         return await self._ask(NodeList, Question(call=LIST_NODES, query=query))
 
     async def _ask(self, model: type[M], question: Question) -> M:
-        answer = await self._answer(question)
-        try:
-            return model.model_validate_json(answer)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the answer"
-            text = f"the answer to {question.call} is not an answer of Kubernetes: {where}: {first['msg']}"
-            raise ApiError(text) from None
+        return read_answer(model, question, await self._answer(question))
 
     async def _answer(self, question: Question) -> bytes:
         await self._turn()
         return await self._connection.ask(question)
+
+
+def read_answer(model: type[M], question: Question, answer: bytes) -> M:
+    """The object in an answer. Raises ApiError if it is none of Kubernetes."""
+    try:
+        return model.model_validate_json(answer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the answer"
+        text = f"the answer to {question.call} is not an answer of Kubernetes: {where}: {first['msg']}"
+        raise ApiError(text) from None

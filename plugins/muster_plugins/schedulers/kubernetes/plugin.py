@@ -5,7 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muster import ActionOutcome, Config, IdleProbe, NodeHealthReport, Reservation, Survey, Transition, hookimpl
-from muster.errors import Unavailable
+from muster.errors import SettingsError, Unavailable
+from muster.leader_lock import LeaderLock
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ def muster_reservations(config: Config) -> Iterable[Reservation]:
 
 
 @hookimpl
+def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
+    if config.settings.leader.lock != NAME:
+        return None
+    try:
+        from muster_plugins.schedulers.kubernetes.lease_lock import LeaseLock  # noqa: PLC0415 (memory, as above)
+    except ImportError as error:
+        raise SettingsError(f"leader.lock = 'kubernetes': {_to_install(error)}") from None
+    return LeaseLock(config.plugin(NAME, KubernetesSettings), url)
+
+
+@hookimpl
 async def muster_survey(config: Config) -> Survey | None:
     actor = _actor(config)
     return None if actor is None else await actor.survey()
@@ -79,9 +91,13 @@ def _actor(config: Config) -> "Actor | None":
         try:
             from muster_plugins.schedulers.kubernetes.actor import Actor  # noqa: PLC0415 (memory, as above)
         except ImportError as error:
-            raise Unavailable(f"{error}: pip install 'gpu-muster[kubernetes]'") from None
+            raise Unavailable(_to_install(error)) from None
         _actors[config] = Actor(settings)
     return _actors.get(config)
+
+
+def _to_install(error: ImportError) -> str:
+    return f"{error}: pip install 'gpu-muster[kubernetes]'"
 
 
 def _server(settings: KubernetesSettings) -> "ApiServer":

@@ -8,6 +8,7 @@ from muster.model import Json
 from muster_plugins.schedulers.kubernetes.calls import (
     OF_AN_AGENT,
     OF_AN_AGENT_THAT_RESERVES,
+    OF_ONE_OF_SEVERAL_COORDINATORS,
     OF_THE_COORDINATOR,
     OF_THE_SIGNER,
     Call,
@@ -20,6 +21,11 @@ _NAMESPACE = "muster"
 def coordinator_manifests() -> list[Json]:
     """The permissions of a coordinator with the actor `kubernetes`."""
     return _grant("muster-coordinator", "muster-coordinator", OF_THE_COORDINATOR)
+
+
+def standby_manifests() -> list[Json]:
+    """The permissions of coordinators that elect their leader with a Lease."""
+    return _grant("muster-coordinator-lease", "muster-coordinator", OF_ONE_OF_SEVERAL_COORDINATORS)
 
 
 def agent_manifests() -> list[Json]:

@@ -16,10 +16,11 @@ from muster_plugins.schedulers.kubernetes.proxy import proxy_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A call with its data; `form` is the body's content type."""
+    """A call with its data: the object's `name`, its `namespace` if it has one, and the body's content type `form`."""
 
     call: Call
-    node: str = ""
+    name: str = ""
+    namespace: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
     body: Json | None = None
     form: str = "application/json"
@@ -61,7 +62,7 @@ class ApiSession:
 
     async def _answer(self, question: Question) -> Answer:
         response = await self._api.call_api(
-            question.call.path.format(node=question.node),
+            question.call.path.format(name=question.name, namespace=question.namespace),
             question.call.method,
             query_params=[*question.query.items()],
             header_params={"Accept": "application/json", "Content-Type": question.form},

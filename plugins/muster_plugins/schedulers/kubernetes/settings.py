@@ -13,6 +13,7 @@ from muster_plugins.schedulers.kubernetes.taints import KEY, VALUE, Taint, parse
 
 _API = re.compile(r"https://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]+)?/?")
 _PAIR = re.compile(rf"{KEY}={VALUE}")
+_LABEL = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule")
 
 _REQUESTS_PER_S = 200.0
@@ -108,6 +109,13 @@ class KubernetesActorSettings(Section):
         return f"{self.prefix}/service-state"
 
 
+class KubernetesLeaseSettings(Section):
+    """The table `[plugins.kubernetes.lease]`: the Lease that the leader holds, with `leader.lock = "kubernetes"`."""
+
+    namespace: str = Field("muster", pattern=_LABEL, description="Its namespace")
+    name: str = Field("muster-coordinator", pattern=_LABEL, description="Its name; each fleet needs its own")
+
+
 class KubernetesSettings(Section):
     """The table `[plugins.kubernetes]`. A pod gets its own names from the downward API, through the environment."""
 
@@ -134,6 +142,7 @@ class KubernetesSettings(Section):
     )
     reserve: bool = Field(False, description="true: taint this node during sweeps and requested runs")
     actor: KubernetesActorSettings = KubernetesActorSettings()
+    lease: KubernetesLeaseSettings = KubernetesLeaseSettings()
 
     @field_validator("api")
     @classmethod

@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 import pytest
 from sqlalchemy import make_url, text
 
-from muster.config import Settings, StoreSettings
+from muster.config import Config, Settings, StoreSettings
 from muster.errors import Unavailable
+from muster.leader_lock import LeadershipLost
+from muster.plugins import Plugins
 from muster_coordinator.runtime.leadership import postgres_lock
 from muster_coordinator.runtime.leadership.leader_lock import OnlyCoordinator, leader_lock_of
 from muster_coordinator.runtime.leadership.postgres_lock import PostgresLock
-from muster_coordinator.store.database import LeadershipLost, WriteFailed
+from muster_coordinator.store.database import WriteFailed
 from muster_coordinator.store.store import Store
 
 
@@ -73,7 +75,7 @@ async def locks(settings):
     made: list[PostgresLock] = []
 
     def make() -> PostgresLock:
-        lock = leader_lock_of(settings)
+        lock = lock_of(settings)
         assert isinstance(lock, PostgresLock)
         made.append(lock)
         return lock
@@ -81,6 +83,10 @@ async def locks(settings):
     yield make
     for lock in made:
         await lock.release()
+
+
+def lock_of(settings):
+    return leader_lock_of(settings, Plugins(Config(settings)), "http://a:1")
 
 
 async def acquired(lock):
@@ -166,7 +172,7 @@ async def test_a_leader_that_is_paused_in_a_question_loses_the_lock(settings, lo
     url, line = make_url(settings.store.url), Line(tmp_path)
     async with line.open(url.query["host"]) as way:
         behind = url.set(query={"host": str(way)}).render_as_string(hide_password=False)
-        paused = leader_lock_of(Settings(data_dir=tmp_path, store=StoreSettings(url=behind)))
+        paused = lock_of(Settings(data_dir=tmp_path, store=StoreSettings(url=behind)))
         await paused.try_acquire()
         line.cut()
         keeping = asyncio.create_task(paused.keep())
@@ -215,12 +221,12 @@ async def test_a_server_that_never_answered_is_a_mistake(tmp_path):
     """It says where it was looked for, and not for ever."""
     away = Settings(data_dir=tmp_path, store=StoreSettings(url=f"postgresql://u@/d?host={tmp_path}"))
     with pytest.raises(Unavailable, match=r"of store\.url"):
-        await leader_lock_of(away).try_acquire()
+        await lock_of(away).try_acquire()
 
 
 async def test_a_coordinator_with_a_file_has_no_rivals(tmp_path):
     """Its database locks itself."""
-    lock = leader_lock_of(Settings(data_dir=tmp_path))
+    lock = lock_of(Settings(data_dir=tmp_path))
     assert isinstance(lock, OnlyCoordinator)
     assert await lock.try_acquire()
     await lock.confirm()
