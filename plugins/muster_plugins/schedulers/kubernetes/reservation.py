@@ -66,10 +66,10 @@ class TestingTaint:
         taints = changed(node.spec.taints)
         if taints != node.spec.taints:
             change: Json = {"metadata": {"resourceVersion": node.metadata.version}, **taints_patch(taints)}
-            self._server.patch(PATCH_NODE.path.format(node=self._node), change, _MANAGER)
+            self._server.patch(PATCH_NODE.path.format(name=self._node), change, _MANAGER)
 
     def _read(self) -> KubernetesNode:
-        answer = self._server.get(READ_NODE.path.format(node=self._node), {})
+        answer = self._server.get(READ_NODE.path.format(name=self._node), {})
         try:
             return KubernetesNode.model_validate_json(answer)
         except ValidationError:
