@@ -45,6 +45,7 @@ ELSEWHERE = {
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
+    "muster store backup": "tests/coordinator/store/test_backup.py",
     "muster store copy": "tests/coordinator/store/test_copying.py",
     "muster quarantine unfreeze": "tests/coordinator/quarantine_api/test_deciding.py",
     "muster up": "tests/local/test_up.py",
