@@ -105,6 +105,7 @@ async def lead(
             known=lambda: pipeline.fleet.names,
             is_known=pipeline.fleet.is_known,
             has_inventory=pipeline.fleet.inventories.is_known,
+            clock=pipeline.clock,
         )
         retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
         dispatcher = TransitionDispatcher(plugins, pipeline.feed, pipeline.calm)

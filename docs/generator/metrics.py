@@ -39,6 +39,7 @@ def metrics() -> str:
         known=tuple,
         is_known=pipeline.fleet.is_known,
         has_inventory=pipeline.fleet.inventories.is_known,
+        clock=pipeline.clock,
     )
     database = object.__new__(Database)  # only the counts of retention are asked for
     retention = Retention(database, Settings().store, lambda: 0.0, lambda _: None)

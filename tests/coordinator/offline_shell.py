@@ -1,5 +1,7 @@
 """The parts of a coordinator around its fleet, with a broker that is away."""
 
+import time
+
 from muster.config import Settings
 from muster.plugins import Plugins
 from muster_coordinator.leader import Shell, change_stream
@@ -29,6 +31,7 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
         known=tuple,
         is_known=lambda _node, _head: False,
         has_inventory=lambda _node, _digest: False,
+        clock=time.time,
     )
     poller = ActorPoller(plugins, RARELY_S, pipeline.take)
     return Shell(

@@ -51,6 +51,7 @@ class Coordinator:
             known=tuple,
             is_known=lambda _node, _head: False,
             has_inventory=lambda _node, _digest: False,
+            clock=time.time,
         )
         self.task = asyncio.create_task(self.link.run())
 

@@ -1,22 +1,18 @@
 """The laboratory in which the tests of this folder run; see `laboratory`."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.host_clock import build_clock
 from tests.network.laboratory import Laboratory
 from tests.network.wires import new_network
-
-HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="package")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that shifts the wall clock of the process that loads it; see clock.c."""
-    library = tmp_path_factory.mktemp("clock") / "clock.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, HERE / "clock.c"], check=True)
-    return library
+    """A library that shifts the wall clock of the process that loads it."""
+    return build_clock(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture(scope="package")

@@ -49,9 +49,11 @@ class CommandAdmission:
         self._seen: deque[str] = deque(maxlen=REMEMBERED)
 
     def heard(self, sent_at: float, epoch: int, now: float) -> None:
-        """Notes a message of the coordinator: its clock and its epoch."""
-        self._clock.heard(sent_at, now)
-        self.epoch = max(self.epoch, epoch)
+        """Notes a message of a coordinator. Each new leader has a clock of its own."""
+        if epoch > self.epoch:
+            self.epoch, self._clock = epoch, PeerClock()
+        if epoch == self.epoch:
+            self._clock.heard(sent_at, now)
 
     def refusal(self, command: AnyCommand, now: float) -> CountRefusal | None:
         """Why the agent must not obey `command`; None if it obeys."""

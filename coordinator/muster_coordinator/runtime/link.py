@@ -100,6 +100,7 @@ class CoordinatorLink:
         known: Callable[[], Iterable[str]],
         is_known: Callable[[str, ReportHead], bool],
         has_inventory: Callable[[str, str], bool],
+        clock: Callable[[], float],
     ) -> None:
         self.connected = False
         self._was_connected = False
@@ -120,6 +121,7 @@ class CoordinatorLink:
         self._known = known
         self._is_known = is_known
         self._has_inventory = has_inventory
+        self._clock = clock
         self._allowances = Allowances()
         self._compression = Compression(self._allowances)
         self._kept = KeptMessages()
@@ -252,7 +254,7 @@ class CoordinatorLink:
                 self._note_misconduct(node, Misconduct.FLOODING, topic)
             inbox.dropped.clear()
             wrongs, self._misconduct = self._misconduct, {}
-            load = LoadSeen(self.meter.measure(time.monotonic(), time.time()), frozenset(inbox.deferred))
+            load = LoadSeen(self.meter.measure(time.monotonic(), self._clock()), frozenset(inbox.deferred))
             inbox.deferred.clear()
             misconduct = [AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()]
             await self._deliver([load, *misconduct])
@@ -338,7 +340,7 @@ class CoordinatorLink:
     def _presence(self, *, online: bool) -> CoordinatorPresence:
         return CoordinatorPresence(
             id=short_id(),
-            sent_at=time.time(),
+            sent_at=self._clock(),
             online=online,
             epoch=self._epoch,
             url=self._api_url,

@@ -37,6 +37,7 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.load import LogLoad
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
+from muster_coordinator.runtime.steady_clock import SteadyClock
 from muster_coordinator.store.store import Store
 
 BACKLOG = 5_000
@@ -87,9 +88,9 @@ log = structlog.get_logger()
 class Pipeline:
     """The only access to the fleet, and from there to the store and the outlet."""
 
-    def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, fleet: Fleet, store: Store, clock: Callable[[], float] | None = None) -> None:
         self.fleet = fleet
-        self.clock = clock
+        self.clock = clock or SteadyClock()
         self._store = store
         self._waiting: list[StoredCommand] = []
         self._waiting_bytes = 0

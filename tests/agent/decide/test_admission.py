@@ -33,6 +33,18 @@ def test_an_order_of_an_older_epoch_is_refused():
     assert admission.epoch == 5
 
 
+@pytest.mark.parametrize("offset_s", [3600.0, -3600.0])
+def test_a_new_leader_has_a_clock_of_its_own(offset_s):
+    """What the agent knows about the clock of an earlier one says nothing about it."""
+    admission = CommandAdmission()
+    for second in range(REMEMBERED_LAGS):
+        admission.heard(5000.0 + second, 1, 5000.0 + second)
+    assert admission.refusal(start("a", epoch=2, sent_at=5100.0 + offset_s), 5100.0) is None
+    admission.heard(5101.0, 1, 5101.0)
+    assert admission.refusal(start("b", epoch=2, sent_at=5102.0 + offset_s), 5102.0) is None
+    assert kind_of(admission.refusal(start("c", epoch=2, sent_at=5096.0 + offset_s), 5102.0)) == "expired"
+
+
 @pytest.mark.parametrize("offset_s", [0.0, 3600.0, -3600.0])
 def test_expiry_is_told_though_the_clocks_differ(offset_s):
     """What matters is how long an order was on its way, not what the clocks say."""

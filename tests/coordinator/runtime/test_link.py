@@ -92,6 +92,7 @@ async def running(deliver, url: str):
         known=lambda: NODES,
         is_known=lambda node, head: (node, head) == KNOWN,
         has_inventory=lambda node, digest: (node, digest) == ("n1", inventory_digest(TAKEN)),
+        clock=time.time,
     )
     task = asyncio.create_task(link.run())
     try:
@@ -486,6 +487,7 @@ async def test_what_the_receiver_raises_ends_the_link(mosquitto):
         known=lambda: NODES,
         is_known=lambda node, head: (node, head) == KNOWN,
         has_inventory=lambda node, digest: (node, digest) == ("n1", inventory_digest(TAKEN)),
+        clock=time.time,
     )
     task = asyncio.create_task(link.run())
     await eventually(lambda: link.connected)
