@@ -98,11 +98,11 @@ class Day:
             self._report(released, now)
 
     def _heartbeat_due(self) -> float:
-        return self._heartbeat.due_beside(self._timing.next_due())
+        return self._heartbeat.due_beside(self._timing.next_due(), 0)
 
     def _beat(self, now: float) -> None:
         kept = self._heartbeat.is_to_be_kept(now)
-        self._heartbeat.sent(0, now, kept=kept)
+        self._heartbeat.sent(0, 0, now, kept=kept)
         presence = Presence(
             id=short_id(),
             sent_at=now,

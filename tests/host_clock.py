@@ -1,17 +1,7 @@
 """The wall clock of a program, as a test sets it: a library that the program loads shifts it; see clock.c."""
 
 import struct
-import subprocess
 from pathlib import Path
-
-SOURCE = Path(__file__).with_name("clock.c")
-
-
-def build_clock(directory: Path) -> Path:
-    """The library, which the program needs in LD_PRELOAD."""
-    library = directory / "clock.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-Wall", "-Werror", "-o", library, SOURCE], check=True)
-    return library
 
 
 class HostClock:

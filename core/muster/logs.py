@@ -7,7 +7,8 @@ import io
 import logging
 import sys
 import time
-from typing import Any, TextIO
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 from muster.config import LogSettings
 from muster.log_limit import LogLimit
@@ -22,6 +23,22 @@ with absent("rich"):
 
 LEFT_OUT = "left_out"
 """The field with the number of similar lines that were left out in the minute before."""
+
+
+class _LossyStream:
+    """A stream that loses lines where writing them fails, as on a full disk. No daemon ends because of its log."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._out.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._out.flush()
 
 
 class _RepeatFilter(logging.Filter):
@@ -58,14 +75,15 @@ def configure(settings: LogSettings, **context: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     rendering = _CONSOLE if as_console else _JSON
+    out = cast("TextIO", _LossyStream(sys.stderr))
     structlog.configure(
         processors=[*shared, *rendering],
         wrapper_class=structlog.make_filtering_bound_logger(settings.level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(out),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(**context)
-    _format_standard_logs(shared, rendering)
+    _format_standard_logs(out, shared, rendering)
 
 
 def _quote_unprintable(_logger: Any, _method: str, event: EventDict) -> EventDict:
@@ -90,8 +108,8 @@ _JSON: list[Processor] = [
 ]
 
 
-def _format_standard_logs(shared: list[Processor], rendering: list[Processor]) -> None:
-    lines = logging.StreamHandler(sys.stderr)
+def _format_standard_logs(out: TextIO, shared: list[Processor], rendering: list[Processor]) -> None:
+    lines = logging.StreamHandler(out)
     lines.addFilter(_RepeatFilter())
     lines.setFormatter(
         structlog.stdlib.ProcessorFormatter(

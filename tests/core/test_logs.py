@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +122,21 @@ def test_a_log_sends_no_control_characters(form):
     assert all(line.isprintable() for line in own.split("\n"))
     lines, _, _ = own.partition("Traceback")
     assert not any(line.startswith("2026-01-01 all") for line in lines.split("\n"))
+
+
+def test_a_log_that_cannot_be_written_ends_nothing():
+    """Such as a file on a disk that is full; lines of libraries are lost as well."""
+    program = (
+        "import logging, structlog\n"
+        "from muster.config import LogSettings\n"
+        "from muster.logs import configure\n"
+        "configure(LogSettings(format='json'))\n"
+        "structlog.get_logger().error('lost')\n"
+        "logging.getLogger('library').error('lost')\n"
+        "print('alive', flush=True)\n"
+    )
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=full, text=True, timeout=60, check=False
+        )
+    assert done.stdout == "alive\n"

@@ -60,9 +60,19 @@ class Part:
         with self._log.open("wb") as log:
             self._process = start_muster(self.command, env=env, stderr=log, imports=self.imports)
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    def text(self) -> str:
+        """All that it has written since it was started last."""
+        return self._log.read_text(encoding="utf-8")
+
     def log(self, event: str | None = None) -> list[dict[str, Any]]:
         """What it has logged since it was started last, or those lines that are of one event."""
-        text = self._log.read_text(encoding="utf-8")
+        text = self.text()
         whole = text[: text.rfind("\n") + 1].splitlines()
         lines = [json.loads(line) for line in whole if line.startswith("{")]
         return [line for line in lines if event in (None, line.get("event"))]
@@ -71,7 +81,7 @@ class Part:
         """The first line of that event, once it is there."""
 
         def read() -> list[dict[str, Any]]:
-            assert self.runs, self._log.read_text()
+            assert self.runs, self.text()
             return self.log(event)
 
         return wait_for(read, f"{event} in the log of {self.command}")[0]

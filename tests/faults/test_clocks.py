@@ -5,7 +5,8 @@ import time
 import pytest
 from tests.faults.fleet import Fleet
 from tests.faults.test_killed_in_a_group import blamed
-from tests.host_clock import HostClock, build_clock
+from tests.host_clock import HostClock
+from tests.preloaded import built
 
 HOUR_S = 3600
 NODES = ("n1", "n2", "n3", "n4")
@@ -15,7 +16,7 @@ MEMBERS = ("n1", "n2", "n3")
 @pytest.fixture(scope="module")
 def clocks(tmp_path_factory):
     """A clock for the coordinator, and one for the node n1."""
-    library = build_clock(tmp_path_factory.mktemp("library"))
+    library = built("clock", tmp_path_factory.mktemp("library"))
     return {who: HostClock(library, tmp_path_factory.mktemp(who)) for who in ("coordinator", "n1")}
 
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.host_clock import build_clock
 from tests.network.laboratory import Laboratory
 from tests.network.wires import new_network
+from tests.preloaded import built
 
 
 @pytest.fixture(scope="package")
 def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A library that shifts the wall clock of the process that loads it."""
-    return build_clock(tmp_path_factory.mktemp("clock"))
+    return built("clock", tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture(scope="package")

@@ -248,12 +248,12 @@ class AgentLink:
 
     def _heartbeat_due(self) -> float:
         report_due = self._reports.next_due() if REPORTS_AS_HEARTBEATS in self._accepted else math.inf
-        return self._heartbeat.due_beside(report_due)
+        return self._heartbeat.due_beside(report_due, self._outbox.drops)
 
     async def _send_heartbeat(self, client: aiomqtt.Client) -> None:
         presence, now = self._presence(online=True), time.monotonic()
         kept = DEFLATE not in self._accepted or self._heartbeat.is_to_be_kept(now)
-        self._heartbeat.sent(presence.outbox, now, kept=kept)
+        self._heartbeat.sent(presence.outbox, self._outbox.drops, now, kept=kept)
         payload = codec.encode_short(presence)
         topic = self._topics.node(self._node, NodeTopic.PRESENCE)
         await publish(client, topic, payload if kept else deflated(payload), retain=kept)

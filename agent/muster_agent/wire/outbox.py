@@ -60,12 +60,13 @@ class NumberedRun(NamedTuple):
 class Outbox:
     """The outbox in the database at `path`. It keeps at most `limit` runs, and at least one of each check.
 
-    Raises Unavailable if the file cannot be opened or written.
+    `drops` is how many runs this process has dropped. Raises Unavailable if the file cannot be opened or written.
     """
 
     def __init__(self, path: Path, limit: int, boot: str) -> None:
         self._limit = limit
         self._unsaved: Counter[str] = Counter()
+        self.drops = 0
         try:
             self._database = _open(path)
             self.stream = self._about("stream", new_id()[:STREAM_CHARACTERS])
@@ -91,6 +92,7 @@ class Outbox:
         except sqlite3.Error as error:
             log.error("outbox_not_written", check=run.check, run=run.id, error=str(error))
             self._unsaved[run.check] += 1
+            self.drops += 1
             return None
         return stored.model_copy(update={"seq": seq})
 
@@ -165,6 +167,7 @@ class Outbox:
             self._drop(oldest, check)
 
     def _drop(self, seq: int, check: str) -> None:
+        self.drops += 1
         self._database.execute("DELETE FROM run WHERE seq = ?", (seq,))
         self._database.execute(
             'INSERT INTO dropped VALUES (?, 1) ON CONFLICT ("check") DO UPDATE SET count = count + 1', (check,)
