@@ -28,17 +28,17 @@ LEFT_OUT = "left_out"
 class _LossyStream:
     """A stream that loses lines where writing them fails, as on a full disk. No daemon ends because of its log."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
 
     def write(self, text: str) -> int:
         with suppress(OSError):
-            self._out.write(text)
+            self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         with suppress(OSError):
-            self._out.flush()
+            self._stream.flush()
 
 
 class _RepeatFilter(logging.Filter):
