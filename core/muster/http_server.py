@@ -12,6 +12,9 @@ from aiohttp.typedefs import Handler, Middleware
 from muster.addresses import split_address
 from muster.connections import BACKLOG, WAIT_S, Connections
 
+MOST_REQUEST_LINE_BYTES = 16 << 10
+"""The longest query that the API describes: a selection, a key and a cursor, with each character as twelve bytes."""
+
 MOST_HEADER_LINE_BYTES = 8 << 10
 MOST_HEADERS = 64
 """Browsers send about twenty headers, and proxies add a few."""
@@ -59,7 +62,7 @@ async def serving(
         access_log=None,
         shutdown_timeout=SHUTDOWN_S,
         keepalive_timeout=2 * WAIT_S,  # longer than WAIT_S: `Connections` ends idle connections first
-        max_line_size=MOST_HEADER_LINE_BYTES,
+        max_line_size=MOST_REQUEST_LINE_BYTES,
         max_field_size=MOST_HEADER_LINE_BYTES,
         max_headers=MOST_HEADERS,
     )

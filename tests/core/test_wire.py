@@ -253,6 +253,9 @@ CHECK = {
 }  # fmt: skip
 
 
+REPEAT = {"seq": 2, "like": 1, "age_ms": 0, "duration_s": 0.1}
+
+
 @cases(
     ("topic", "fields"),
     [
@@ -269,6 +272,10 @@ CHECK = {
         ),
         (NodeTopic.INVENTORY, {"inventory": {}, "checks": [CHECK] * 300}),
         (NodeTopic.INVENTORY, {"inventory": {"devices": [{"index": -1, "uuid": "", "model": ""}]}, "checks": []}),
+        *(
+            (NodeTopic.REPORT, {"stream": "s", "after": 0, "repeats": [{**REPEAT, "facts": [number]}]})
+            for number in (10**400, -(10**19), 1 << 64)
+        ),
         (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "h", "port": 1, "ranks": 2147483000}),
         (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "h", "port": 0, "ranks": 1}),
         (NodeTopic.GROUP, {"kind": "accepted", "group": "g", "address": "http://h/", "port": 1, "ranks": 1}),

@@ -98,6 +98,13 @@ def test_too_large_headers_are_refused(coordinator, head):
         assert line.recv(100).split()[1] == b"400"
 
 
+def test_the_longest_query_of_the_api_is_read(coordinator):
+    """With characters that take twelve bytes each; an answer of the server itself would be no problem in JSON."""
+    longest = "&".join(f"{name}={'%F3%BD%98%B2' * most}" for name, most in (("select", 500), ("by", 330)))
+    status, problem = coordinator.ask("GET", f"/api/v1/fleet/groups?{longest}")
+    assert (status, problem["status"]) == (400, 400)
+
+
 def test_silent_listeners_cost_little(coordinator):
     """Five hundred never read: the maximum number listens, memory stays bounded, and other clients get answers."""
     listen = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"

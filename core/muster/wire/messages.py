@@ -124,7 +124,8 @@ _Measured = Annotated[float, Field(ge=-LARGEST_NUMBER, le=LARGEST_NUMBER, allow_
 
 def _plain(numbers: tuple[int | float, ...] | None) -> tuple[int | float, ...] | None:
     for number in numbers or ():
-        if not math.isfinite(number) or (isinstance(number, int) and abs(number) > LARGEST_INTEGER):
+        # The integers first: a large one has no finite or infinite float.
+        if (isinstance(number, int) and abs(number) > LARGEST_INTEGER) or not math.isfinite(number):
             raise ValueError("must be finite numbers of at most 64 bits")
     return numbers
 
