@@ -1,4 +1,7 @@
-"""A model of an agent, as the wire's messages and the design say that one behaves."""
+"""A model of an agent, as the wire's messages and the design say that one behaves.
+
+Which orders it obeys is decided by the code of the real agent.
+"""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +25,7 @@ from muster.wire.messages import (
     Report,
     Start,
 )
+from muster_agent.decide.admission import CommandAdmission
 from muster_coordinator.model.events import (
     GroupReplySeen,
     InventorySeen,
@@ -68,9 +72,13 @@ class Agent:
     sent: float = 0.0
     sequence: int = 0
     outbox: list[Run] = field(default_factory=list)
+    admission: CommandAdmission = field(default_factory=CommandAdmission)
+    obeyed: list[AnyCommand] = field(default_factory=list)
 
     def boot(self) -> None:
         self.up, self.group, self.beat = True, None, self.world.now
+        self.admission = CommandAdmission()
+        self.admission.heard(self.world.now, self.world.leading_epoch, self.world.now)  # the broker has kept it
         inventory = InventoryReport(**self._head(), inventory=self.inventory, checks=(COLLECTIVE,))
         self.world.send(lambda: self.world.coordinator.take(InventorySeen(inventory)), reliable=True)
         self._presence(online=True)
@@ -98,8 +106,9 @@ class Agent:
             self._report(self.outbox[:50])
 
     def obey(self, order: AnyCommand) -> None:
-        if not self.up or order.epoch < self.epoch or order.expires_at < self.world.now:
+        if not self.up or self.admission.refusal(order, self.world.now) is not None:
             return
+        self.obeyed.append(order)
         if order.epoch > self.epoch:
             self.epoch, self.group = order.epoch, None
         match order:

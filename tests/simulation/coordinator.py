@@ -17,6 +17,7 @@ from muster_coordinator.model.events import (
     SendAck,
     SendCommand,
     StoreRuns,
+    Ticked,
 )
 from muster_coordinator.model.nodes import NodeRecord
 from muster_coordinator.model.stored_fleet import StoredFleet
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+PAUSED_S = (0.5, 40.0)
+"""How long a paused leader stands still."""
+
+
 class Coordinator:
-    """The real `Fleet`, with a store that survives it."""
+    """The real `Fleet`, with a store that survives it. `takeovers` counts how often another one has led."""
+
+    takeovers = 0
 
     def __init__(self, world: "World", after_restart: AfterRestart, **quarantine: Any) -> None:
         self._world = world
@@ -61,11 +68,12 @@ class Coordinator:
         return record.model_copy(update={"rounds": tuple(rounds)})
 
     def _next_leader(self) -> Fleet:
-        self.epoch += 1
+        self.epoch = self._world.leading_epoch = self.epoch + 1
         return Fleet(name="simulated", epoch=self.epoch, after_restart=self._after_restart, **self._quarantine)
 
     def crash(self) -> None:
         """Forgets everything but the store, and starts again as the next leader."""
+        self.takeovers += 1
         self.fleet = self._next_leader()
         unfinished = [sweep for sweep in self.sweeps.values() if sweep.ended_at is None]
         saved = StoredFleet(
@@ -79,14 +87,31 @@ class Coordinator:
         self._store(commands)
         self._send(commands)
 
+    def stand_still(self, unsent: list[FleetCommand]) -> None:
+        """Another one leads. Later this one sends what it had stored and not sent, and goes on until it stores again.
+
+        The store refuses what it decides then, so it sends nothing of that.
+        """
+        former = self.fleet
+        self.crash()
+
+        def go_on() -> None:
+            self._send(unsent)
+            former.handle(Ticked(), self._world.now)
+
+        self._world.at(self._world.random.uniform(*PAUSED_S), go_on)
+
     def take(self, event: FleetEvent) -> None:
         before = self._promises.about(event, self.fleet)
         commands = self.fleet.handle(event, self._world.now)
         self._promises.check(self.fleet, commands, self._world.now)
         assert before is None or self._promises.about(event, self.fleet) == before, "a late message has changed a sweep"
         self._store(commands)
-        if len(commands) > 1 and self._world.random.random() < self._world.weather.coordinator_crashes / 10:
+        weather, chance = self._world.weather, self._world.random.random
+        if len(commands) > 1 and chance() < weather.coordinator_crashes / 10:
             self.crash()  # when it has stored what it was about to say
+        elif len(commands) > 1 and weather.coordinator_pauses and chance() < weather.coordinator_pauses:
+            self.stand_still(commands)
         else:
             self._send(commands)
 

@@ -37,6 +37,7 @@ class Weather:
     """What the simulated network and processes do, as probabilities for each message, invitation or second.
 
     `declining` is for an invitation, as well as for what follows it. `echoes` are old messages that come once more.
+    While a coordinator is paused, another one leads; when it goes on, it says what it was about to say.
     """
 
     loss: float = 0.0
@@ -46,6 +47,7 @@ class Weather:
     echoes: float = 0.0
     agent_crashes: float = 0.0
     coordinator_crashes: float = 0.0
+    coordinator_pauses: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class World:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._scheduled = 0
         self.ids = 0
+        self.leading_epoch = 0
         agents = (Agent(self, f"node-{number}", build.inventory(number)) for number in range(build.nodes))
         self.agents = {agent.name: agent for agent in agents}
         self.coordinator = Coordinator(self, after_restart, **quarantine)

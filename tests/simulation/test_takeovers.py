@@ -1,0 +1,52 @@
+"""Leaders die or stand still at any moment of a sweep, five hundred times: every promise is kept over all of them."""
+
+from typing import Any
+
+import pytest
+from tests.lots import seeds
+from tests.simulation.conftest import Simulate
+from tests.simulation.test_fleet_simulation import ended_sweep, named
+
+WORLDS = 20
+TAKEOVERS_OF_A_WORLD = 25
+"""Five hundred in all. Each world sweeps until it has had so many."""
+
+LONGEST_SWEEPS = 60
+
+
+def check_orders(agent: Any) -> None:
+    """No order is obeyed twice, and none of an earlier leader after one of a later."""
+    ids = [order.id for order in agent.obeyed]
+    assert len(ids) == len(set(ids))
+    epochs = [order.epoch for order in agent.obeyed]
+    assert epochs == sorted(epochs)
+    assert len(set(epochs)) > 1, "it has obeyed only one leader: nothing was tried"
+
+
+@pytest.mark.parametrize("seed", seeds(WORLDS))
+def test_whoever_leads_every_promise_is_kept(simulate: Simulate, seed: int) -> None:
+    """Sweeps end, nobody healthy is convicted, no run is lost, and none is stored twice."""
+    world = simulate(
+        seed,
+        slow={"node-2"},
+        loss=0.02,
+        duplication=0.1,
+        delay_s=0.5,
+        coordinator_crashes=0.03,
+        coordinator_pauses=0.004,
+    )
+    for _ in range(LONGEST_SWEEPS):
+        record = ended_sweep(world, "pairs")
+        assert named(record) <= {"node-2"}, record.model_dump_json(indent=1)
+        assert record.failed_links == ()
+        if world.coordinator.takeovers >= TAKEOVERS_OF_A_WORLD:
+            break
+    assert world.coordinator.takeovers >= TAKEOVERS_OF_A_WORLD
+    world.weather = type(world.weather)()
+    world.run(120)
+    for agent in world.agents.values():
+        assert agent.group is None, "a member was not released"
+        assert agent.outbox == []
+        check_orders(agent)
+        stored = [seq for node, _, seq in world.coordinator.runs if node == agent.name]
+        assert stored == list(range(1, agent.sequence + 1))
