@@ -20,6 +20,7 @@ Series = dict[str, float]
 HEALTHY: Series = {
     'muster_nodes{health="HEALTHY",service="IN_SERVICE"}': 100,
     'muster_nodes{health="FAILED",service="CORDONED"}': 0,
+    "muster_leads": 1,
     "muster_nodes_lost": 0,
     "muster_quarantine_away": 7,
     "muster_quarantine_limit": 10,
@@ -143,6 +144,13 @@ CASES = [
         "MusterAgentsNotReporting",
         {"muster_nodes_unheard": 5},
         "Nodes that a scheduler keeps out and from which no agent reports: 5",
+    ),
+    Case(
+        "MusterNobodyLeads",
+        {**dict.fromkeys(HEALTHY), "up": 1, "muster_leads": 0},
+        "All coordinators stand by, and none leads",
+        severity="critical",
+        is_without_instance=True,
     ),
     Case(
         "MusterCoordinatorAbsent",
