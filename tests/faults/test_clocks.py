@@ -58,7 +58,7 @@ def test_the_coordinators_clock_is_set(shifted, clocks, book, eventually, step_s
     before = lost_count(shifted)
     sweep = shifted.start_meeting(book, *MEMBERS, hosts=MEMBERS)
     clocks["coordinator"].set_to(step_s)
-    time.sleep(5)
+    time.sleep(3)
     book.write("over")
     (group,) = shifted.ended_sweep(sweep)["rounds"][0]["groups"]
     assert (group["verdict"], blamed(group)) == ("PASS", []), group
@@ -77,7 +77,7 @@ def test_the_clock_of_a_node_is_set(shifted, clocks, book, eventually, step_s):
     """Its group ends well, its runs are stored, and it reconnects to a broker as soon as others."""
     sweep = shifted.start_meeting(book, *MEMBERS, hosts=MEMBERS)
     clocks["n1"].set_to(step_s)
-    time.sleep(5)
+    time.sleep(3)
     book.write("over")
     (group,) = shifted.ended_sweep(sweep)["rounds"][0]["groups"]
     assert (group["verdict"], blamed(group)) == ("PASS", []), group

@@ -29,6 +29,7 @@ def the_fleet_with_disks(new_mosquitto, mischief, disks):
         fleet = Fleet(directory, broker, mischief, nodes=NODES, background_s=0.5)
         fleet.coordinator.env |= of["coordinator"].env
         fleet.agents["n1"].env |= of["n1"].env
+        fleet.agents["n1"].settings["agent"]["heartbeat_s"] = 1.0
         yield fleet
         fleet.end()
 

@@ -9,7 +9,7 @@ from tests.faults.fleet import BACKGROUND, Fleet
 from tests.faults.test_disks import all_is_stored_once
 
 NODES = ("n1", "n2", "n4")
-EXHAUSTED_S = 6.0
+EXHAUSTED_S = 3.0
 SPARE_BYTES = 1 << 20
 
 
