@@ -6,17 +6,14 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from muster.broker_check.connection import Account
 from muster.config import Settings
-from muster.doctor.broker import keeps_apart, lets_in
+from muster.doctor.broker import keeps_apart, way_to_broker
 from muster.doctor.certificates import certificates
 from muster.doctor.clock import clock
 from muster.doctor.disk import disk
 from muster.doctor.process import answer_of
 from muster.doctor.setup_finding import SetupFinding
-from muster.errors import MusterError
 from muster.model import Inventory, Verdict
-from muster.mqtt import addresses
 from muster.nouns import count
 from muster.plugins import Plugins, collect_checks
 from muster.wire.topics import client_id
@@ -40,7 +37,14 @@ async def _examined(settings: Settings, launcher: Launcher) -> AsyncIterator[Set
     broker = settings.broker
     for finding in certificates(broker, broker.agent_url, time.time()):
         yield finding
-    async for finding in _to_broker(settings, running):
+    async for finding in way_to_broker(
+        broker,
+        settings.fleet,
+        settings.node,
+        lambda account: (keeps_apart(account, settings.node),),
+        is_connected=(running or {}).get("broker_connected") is True,
+        identifier=client_id(settings.fleet, settings.node),
+    ):
         yield finding
     yield clock()
     yield disk(settings.data_dir, settings.agent.outbox_limit * RUN_BYTES, "the outbox")
@@ -54,23 +58,6 @@ def _of_agent(listen: str, health: Mapping[str, Any] | None) -> SetupFinding:
     if health.get("broker_connected") is not True:
         return SetupFinding("agent", Verdict.WARN, "it runs, and is not connected to the broker; its log says why")
     return SetupFinding("agent", Verdict.PASS, "it runs, and is connected to the broker")
-
-
-async def _to_broker(settings: Settings, health: Mapping[str, Any] | None) -> AsyncIterator[SetupFinding]:
-    """Connects only while the agent does not: a broker may end the agent's connection for it."""
-    if health is not None and health.get("broker_connected") is True:
-        yield SetupFinding("broker", Verdict.PASS, "the agent is connected")
-        yield SetupFinding("access", Verdict.SKIPPED, "not tried while the agent is connected; stop it to try")
-        return
-    url, identifier = next(addresses(settings.broker.agent_url)), client_id(settings.fleet, settings.node)
-    try:
-        account = Account(settings.broker, url, settings.fleet, identifier=identifier)
-    except MusterError as error:
-        yield SetupFinding("broker", Verdict.FAIL, str(error))
-        return
-    yield (found := await lets_in(account, settings.node))
-    if found.verdict is Verdict.PASS:
-        yield await keeps_apart(account, settings.node)
 
 
 async def _devices(settings: Settings, launcher: Launcher) -> SetupFinding:

@@ -3,9 +3,8 @@
 The models are imported where they are used: `muster --help` shows this command without them.
 """
 
-import json
-from collections.abc import Iterator
-from typing import Annotated, Any
+from itertools import takewhile
+from typing import Annotated
 
 import typer
 
@@ -49,22 +48,11 @@ def export(
     ] = None,
 ) -> None:
     """Write changes as lines of JSON, earliest first."""
-    entries = [*_entries_after(client, after)]
-    for entry in reversed(entries):
-        say(json.dumps(entry))
+    from muster_coordinator.model.audit import AuditEntry  # noqa: PLC0415 (see above)
 
-
-def _entries_after(client: Client, after: str | None) -> Iterator[Any]:
-    """The entries that are later than this one, the latest first."""
-    cursor = None
-    while True:
-        page = client.get("audit", limit=PAGE, cursor=cursor)
-        for entry in page["items"]:
-            if entry["id"] == after:
-                return
-            yield entry
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    if after is not None:
+    entries = client.read_items(AuditEntry.model_validate, client.pages("audit"))
+    later = [*takewhile(lambda entry: entry.id != after, entries)]
+    if after is not None and len(later) == len(entries):
         raise Refused(f"--after: the audit log has no entry {after!r}; leave it out to export all")
+    for entry in reversed(later):
+        say(entry.model_dump_json())

@@ -1,14 +1,14 @@
 """What `muster doctor coordinator` looks at: the coordinator itself, the broker, the database, and the actors."""
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
 import aiomqtt
 
 from muster.broker_check.behaviour import latency, strangers
 from muster.broker_check.connection import Account, BrokerAnswer
 from muster.config import Settings
-from muster.doctor.broker import lets_in
+from muster.doctor.broker import way_to_broker
 from muster.doctor.certificates import certificates
 from muster.doctor.clock import clock
 from muster.doctor.disk import disk
@@ -16,7 +16,6 @@ from muster.doctor.process import answer_of
 from muster.doctor.setup_finding import SetupFinding
 from muster.errors import MusterError
 from muster.model import Verdict
-from muster.mqtt import addresses
 from muster.nouns import count
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import Survey
@@ -60,26 +59,21 @@ def _of_coordinator(listen: str, ready: dict[str, object] | None) -> SetupFindin
 
 
 async def _of_broker(settings: Settings, *, is_connected: bool) -> AsyncIterator[SetupFinding]:
-    """Connects only while the coordinator does not: a broker may end the coordinator's connection for it."""
     if settings.broker.url is None:
         text = "none is set: the coordinator starts its own, which is for one host"
         yield SetupFinding("broker", Verdict.PASS, text)
         return
     for finding in certificates(settings.broker, settings.broker.url, time.time()):
         yield finding
-    if is_connected:
-        yield SetupFinding("broker", Verdict.PASS, "the coordinator is connected")
-        yield SetupFinding("access", Verdict.SKIPPED, "not tried while the coordinator is connected; stop it to try")
-        return
-    try:
-        account = Account(settings.broker, next(addresses(settings.broker.url)), settings.fleet)
-    except MusterError as error:
-        yield SetupFinding("broker", Verdict.FAIL, str(error))
-        return
-    yield (found := await lets_in(account, "the coordinator"))
-    if found.verdict is Verdict.PASS:
-        yield await _tried("latency", latency, account)
-        yield await _tried("access", strangers, account)
+    async for finding in way_to_broker(
+        settings.broker, settings.fleet, "the coordinator", _trials, is_connected=is_connected
+    ):
+        yield finding
+
+
+def _trials(account: Account) -> Iterable[Awaitable[SetupFinding]]:
+    yield _tried("latency", latency, account)
+    yield _tried("access", strangers, account)
 
 
 async def _tried(check: str, need: Callable[[Account], Awaitable[BrokerAnswer]], account: Account) -> SetupFinding:

@@ -1,13 +1,17 @@
 """Whether the broker lets an account in, and does not let it read what is for others."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 
 import aiomqtt
 
 from muster.broker_check.connection import Account, received, unless_ended
 from muster.broker_check.trial import connected
+from muster.config import BrokerSettings
 from muster.doctor.setup_finding import SetupFinding
+from muster.errors import MusterError
 from muster.model import Verdict
+from muster.mqtt import addresses
 from muster.wire.topics import NodeTopic
 
 LISTENED_S = 2.0
@@ -16,9 +20,33 @@ LISTENED_S = 2.0
 SOME = 100
 
 
-async def lets_in(account: Account, whose: str) -> SetupFinding:
-    """The account of `whose` gets in."""
-    return SetupFinding("broker", *await connected(account, whose))
+async def way_to_broker(
+    broker: BrokerSettings,
+    fleet: str,
+    who: str,
+    trials: Callable[[Account], Iterable[Awaitable[SetupFinding]]],
+    *,
+    is_connected: bool,
+    identifier: str | None = None,
+) -> AsyncIterator[SetupFinding]:
+    """Whether the account of `who` gets in, and then the `trials` with it.
+
+    Connects only while that daemon does not: a broker may end the daemon's connection for it.
+    """
+    if is_connected:
+        yield SetupFinding("broker", Verdict.PASS, f"{who} is connected")
+        yield SetupFinding("access", Verdict.SKIPPED, f"not tried while {who} is connected; stop it to try")
+        return
+    try:
+        account = Account(broker, next(addresses(broker.agent_url)), fleet, identifier=identifier)
+    except MusterError as error:
+        yield SetupFinding("broker", Verdict.FAIL, str(error))
+        return
+    found = SetupFinding("broker", *await connected(account, who))
+    yield found
+    if found.verdict is Verdict.PASS:
+        for trial in trials(account):
+            yield await trial
 
 
 async def keeps_apart(account: Account, node: str) -> SetupFinding:
