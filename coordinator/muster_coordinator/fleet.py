@@ -91,7 +91,7 @@ class Fleet:
             self._registry, self._sweeps, self._tests, inventories=self.inventories, quotas=self._quotas, has_left=left
         )
         self._reports = ReportIntake(self._registry, self._quarantine.awaits, self._orders, self.counts, self._quotas)
-        self._owners = NameOwners(self._registry, self._reports.streams, self._orders, left)
+        self._owners = NameOwners(self._registry, self.inventories, self._reports.streams, self._orders, left)
 
     def restore(self, saved: StoredFleet, now: float, past: Iterable[SweepRecord] = ()) -> list[FleetCommand]:
         """Restores the stored state and continues the `past` sweeps. Call it once, before anything else."""

@@ -14,6 +14,7 @@ This protects against mistakes. Against somebody who has the key of a node, only
 from collections.abc import Callable
 
 from muster_coordinator.evidence.deduplication import Streams
+from muster_coordinator.evidence.inventory_intake import InventoryIntake
 from muster_coordinator.evidence.registry import NodeRegistry
 from muster_coordinator.model.events import (
     FleetCommand,
@@ -34,13 +35,20 @@ class NameOwners:
     """The machines that use a name which belongs to another one. `has_left` says whether a name is free again."""
 
     def __init__(
-        self, registry: NodeRegistry, streams: Streams, orders: Orders, has_left: Callable[[str], bool]
+        self,
+        registry: NodeRegistry,
+        inventories: InventoryIntake,
+        streams: Streams,
+        orders: Orders,
+        has_left: Callable[[str], bool],
     ) -> None:
         self._registry = registry
+        self._inventories = inventories
         self._streams = streams
         self._orders = orders
         self._has_left = has_left
         self._others: dict[str, str] = {}
+        self._refused_inventories: dict[str, InventorySeen] = {}
 
     def refused(self, event: FleetEvent, now: float) -> list[FleetCommand] | None:
         """What follows from an event of a machine to which the name does not belong; None for every other event."""
@@ -57,11 +65,14 @@ class NameOwners:
         return self._registry.note_misconduct(name, Misconduct.NAME_IN_USE, detail, self._orders.new_id(), now)
 
     def bind(self, event: PresenceSeen) -> list[FleetCommand]:
-        """Gives the name to the machine, if it belongs to none."""
+        """Gives the name to the machine, if it belongs to none. An agent does not send its inventory a second time."""
         node = self._registry.nodes.get(event.message.node)
         if node is None or node.machine or not event.message.machine:
             return []
         node.machine = event.message.machine
+        refused = self._refused_inventories.pop(node.name, None)
+        if refused is not None and refused.message.machine == node.machine:
+            self._inventories.note(refused)
         return [SaveNode(node.record())]
 
     def _other_machine(
@@ -75,7 +86,10 @@ class NameOwners:
                     self._note(name, other)
                 return other
             case InventorySeen(message) if message.machine:
-                return self._other(name, message.machine)
+                other = self._other(name, message.machine)
+                if other is not None:
+                    self._refused_inventories[name] = event
+                return other
             case ReportSeen(message) if self._streams.is_known(name, message.stream):
                 return None
         return self._others.get(name)

@@ -164,6 +164,19 @@ def test_a_forgotten_name_is_free(name: Name) -> None:
     assert name.findings() == ["agent.name_in_use"]
 
 
+def test_what_was_refused_of_the_next_machine_is_known_then(name: Name) -> None:
+    """It was online before the name was free, and sends its inventory only when it connects."""
+    name.beats(OTHER)
+    name.has(OTHER, "gpu-of-other")
+    name.beats(FIRST)
+    name.beats(FIRST, online=False, goodbye=True)
+    name.beats(OTHER)
+    name.tell(NodeForgotten(node="n", by="ann", reason="replaced"))
+    name.beats(OTHER)
+    assert name.reports("s2", 1)
+    assert (name.uuid(), name.findings()) == ("gpu-of-other", [])
+
+
 def test_a_name_is_free_when_its_scheduler_has_another_machine(name: Name) -> None:
     """Kubernetes has deleted and created the node again."""
     accepted = SchedulerNode(node="n", mark=Mark.NONE, registration="first")
