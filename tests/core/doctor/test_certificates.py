@@ -10,6 +10,8 @@ from muster.config import BrokerSettings
 from muster.doctor.certificates import certificates
 from muster.model import Verdict
 
+pytestmark = pytest.mark.usefixtures("live")
+
 PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
 
 AWAY = "mqtts://127.0.0.1:1"
@@ -24,7 +26,7 @@ def from_to(begin_days: float, end_days: float) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory) -> Authority:
+def authority(live, tmp_path_factory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"), "authority")
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from muster.doctor.process import answer_of
 
+pytestmark = pytest.mark.usefixtures("live")
+
 
 @contextmanager
 def answering(status, body):
