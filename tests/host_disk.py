@@ -1,4 +1,4 @@
-"""The disk of a program, as a test lets it fail: a library that the program loads refuses its writes; see disk.c."""
+"""Lets the disk of a program fail in a test: a library that the program loads refuses its writes; see disk.c."""
 
 import struct
 from pathlib import Path

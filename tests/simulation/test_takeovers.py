@@ -9,7 +9,7 @@ from tests.simulation.test_fleet_simulation import check_nothing_is_lost, ended_
 
 WORLDS = 20
 TAKEOVERS_OF_A_WORLD = 25
-"""Five hundred in all. Each world sweeps until it has had so many."""
+"""Each world sweeps until it has had this many: five hundred in all."""
 
 LONGEST_SWEEPS = 60
 

@@ -1,4 +1,4 @@
-"""Whether the broker lets an account in, and does not let it read what is for others."""
+"""Whether the broker admits an account, and keeps the topics of others from it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
