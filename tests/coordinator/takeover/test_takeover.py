@@ -39,18 +39,24 @@ async def takes_over(fleet, leader):
     return other, asyncio.get_running_loop().time() - began
 
 
+async def ends_and_is_followed(fleet, leader, number):
+    """Sends the leader this signal; returns the one that leads within ten seconds, with an epoch of its own."""
+    epoch = await stored_epoch(fleet)
+    leader.process.send_signal(number)
+    other, took_s = await takes_over(fleet, leader)
+    assert took_s < 10
+    assert await stored_epoch(fleet) > epoch
+    return other
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 async def test_another_one_leads_when_the_leader_ends(fleet, eventually, number):
     """Within ten seconds; nodes notice nothing, and each run is stored once."""
     leader = await fleet.leader()
     async with reporting(leader, "n1", "n2") as nodes:
         await eventually(lambda: all(node.seq > 3 for node in nodes.values()))
-        epoch = await stored_epoch(fleet)
-        leader.process.send_signal(number)
-        other, took_s = await takes_over(fleet, leader)
-        assert took_s < 10
+        other = await ends_and_is_followed(fleet, leader, number)
         assert leader.process.wait(20) == (0 if number is signal.SIGTERM else -signal.SIGKILL)
-        assert await stored_epoch(fleet) > epoch
         await all_is_stored_once(fleet, nodes, eventually)
         seen = other.get("/api/v1/fleet")
     assert (seen["nodes"], seen["lost"]) == (2, [])
