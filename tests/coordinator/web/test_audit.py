@@ -40,6 +40,28 @@ def freeze(fleet):
     fleet.shell.pipeline.fleet._quarantine._fleet = FleetState(mass_events=(event,))
 
 
+def changes(sweeps: list[int], baseline: str) -> list[tuple[str, str, str, Any, dict[str, Any]]]:
+    """Method, route, action, subject (`...` if only the answer names it), and what is sent."""
+    return [
+        ("POST", "/api/v1/nodes/{node}/hold", "hold_node", "n1", {"json": SAID}),
+        ("POST", "/api/v1/nodes/{node}/release", "release_node", "n1", {"json": SAID}),
+        ("POST", "/api/v1/nodes/{node}/runs", "start_run", "n1", {"json": {"check": "gemm"}}),
+        ("POST", "/api/v1/nodes/{node}/forget", "forget_node", "n5", {"json": SAID}),
+        ("POST", "/api/v1/quarantine/unfreeze", "lift_freeze", None, {"json": SAID}),
+        ("POST", "/api/v1/sweeps", "start_sweep", ..., {"json": SWEEP}),
+        ("DELETE", "/api/v1/sweeps/{sweep}", "abort_sweep", sweeps[0], {}),
+        ("PUT", "/api/v1/references", "set_reference", '["gemm", "rpm", {}]', {"json": ROW}),
+        ("DELETE", "/api/v1/references", "remove_reference", '["gemm", "rpm", {}]', {"params": OF_ROW}),
+        ("DELETE", "/api/v1/baselines/{baseline}", "reset_baseline", baseline, {}),
+        ("POST", "/nodes/{node}/hold", "hold_node", "n2", {"data": SAID}),
+        ("POST", "/nodes/{node}/release", "release_node", "n2", {"data": SAID}),
+        ("POST", "/nodes/{node}/runs", "start_run", "n2", {"data": {"check": "gemm"}}),
+        ("POST", "/quarantine/unfreeze", "lift_freeze", None, {"data": SAID}),
+        ("POST", "/sweeps", "start_sweep", ..., {"data": {"check": "gemm", "select": "n1"}}),
+        ("POST", "/sweeps/{sweep}/abort", "abort_sweep", sweeps[1], {"data": {}}),
+    ]
+
+
 async def test_every_change_has_an_entry(compared):
     """Each route that changes something leaves one; a route that this test does not know fails it."""
     await compared.feed(PresenceSeen(Presence(sent_at=time.time(), node="n5", online=False, goodbye=True)))
@@ -57,24 +79,7 @@ async def test_every_change_has_an_entry(compared):
 
         async with session.get(compared.url + "/api/v1/baselines", headers=bearer(OPERATE)) as response:
             (baseline,) = (await response.json())["items"]
-        wanted: list[tuple[str, str, str, Any, dict[str, Any]]] = [
-            ("POST", "/api/v1/nodes/{node}/hold", "hold_node", "n1", {"json": SAID}),
-            ("POST", "/api/v1/nodes/{node}/release", "release_node", "n1", {"json": SAID}),
-            ("POST", "/api/v1/nodes/{node}/runs", "start_run", "n1", {"json": {"check": "gemm"}}),
-            ("POST", "/api/v1/nodes/{node}/forget", "forget_node", "n5", {"json": SAID}),
-            ("POST", "/api/v1/quarantine/unfreeze", "lift_freeze", None, {"json": SAID}),
-            ("POST", "/api/v1/sweeps", "start_sweep", ..., {"json": SWEEP}),
-            ("DELETE", "/api/v1/sweeps/{sweep}", "abort_sweep", await sweep(), {}),
-            ("PUT", "/api/v1/references", "set_reference", '["gemm", "rpm", {}]', {"json": ROW}),
-            ("DELETE", "/api/v1/references", "remove_reference", '["gemm", "rpm", {}]', {"params": OF_ROW}),
-            ("DELETE", "/api/v1/baselines/{baseline}", "reset_baseline", baseline["id"], {}),
-            ("POST", "/nodes/{node}/hold", "hold_node", "n2", {"data": SAID}),
-            ("POST", "/nodes/{node}/release", "release_node", "n2", {"data": SAID}),
-            ("POST", "/nodes/{node}/runs", "start_run", "n2", {"data": {"check": "gemm"}}),
-            ("POST", "/quarantine/unfreeze", "lift_freeze", None, {"data": SAID}),
-            ("POST", "/sweeps", "start_sweep", ..., {"data": {"check": "gemm", "select": "n1"}}),
-            ("POST", "/sweeps/{sweep}/abort", "abort_sweep", await sweep(), {"data": {}}),
-        ]
+        wanted = changes([await sweep(), await sweep()], baseline["id"])
         changing = {
             (route.method, route.path)
             for route in compared.shell.routes(compared.store)
