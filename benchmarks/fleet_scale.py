@@ -18,12 +18,14 @@ and none may be lost.
 Beside it, with `--prometheus`: a real Prometheus that scrapes the same numbers of as many nodes, after the rest has
 ended. `python -m benchmarks.scale_plot` draws the growth from the figures that `--json` wrote.
 
-Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own. The
-agents' outboxes are in memory, and their connections have no TLS.
+Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own,
+unless `--apart` leaves two cores to broker, coordinator and this program, and all others to the agents. The agents'
+outboxes are in memory, and their connections have no TLS.
 """
 
 import argparse
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -47,6 +49,7 @@ JOINED_WITHIN_S, BACK_WITHIN_S = 600.0, 600.0
 FAULT = "nvml.ecc_uncorrected"
 FOUND_WITHIN_S = 60.0
 LOOK_S = 0.003
+SERVER_CORES = 2
 
 
 class Measuring:
@@ -95,7 +98,7 @@ async def one_fleet(nodes: int, options: argparse.Namespace, directory: Path, te
     """The figures of one number of nodes."""
     taken = Measuring(nodes, options)
     broker = Broker(directory)
-    crowd = Crowd()
+    crowd = Crowd(options.agents_cores)
     async with AsyncExitStack() as stack:
         url = stack.enter_context(private_postgres()).url if options.postgres else options.store
         coordinator = Coordinator(directory, broker.url, url)
@@ -279,9 +282,16 @@ def main() -> None:
     parser.add_argument("--store", help="URL of an empty database, if not SQLite")
     parser.add_argument("--postgres", action="store_true", help="with a PostgreSQL server of its own")
     parser.add_argument("--prometheus", action="store_true", help="with a Prometheus beside it")
+    parser.add_argument("--apart", action="store_true", help="two cores for the servers, the others for the agents")
     options = parser.parse_args()
     if options.store and (options.postgres or len(options.nodes) > 1):
         parser.error("--store takes one number of nodes, and no --postgres")
+    cores = sorted(os.sched_getaffinity(0))
+    if options.apart and len(cores) <= SERVER_CORES:
+        parser.error(f"--apart needs more than {SERVER_CORES} cores, and this process may use {len(cores)}")
+    options.agents_cores = cores[SERVER_CORES:] if options.apart else None
+    if options.apart:
+        os.sched_setaffinity(0, cores[:SERVER_CORES])
     with tempfile.TemporaryDirectory() as directory:
         figures = asyncio.run(measure(options, Path(directory)))
     publish(options, figures)

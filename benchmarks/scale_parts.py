@@ -131,10 +131,11 @@ class Coordinator:
 
 
 class Crowd:
-    """Simulated agents in several processes."""
+    """Simulated agents in several processes, which may be kept to some of this host's `cores`."""
 
-    def __init__(self) -> None:
+    def __init__(self, cores: Sequence[int] | None = None) -> None:
         self.processes: list[Process] = []
+        self._prefix = () if cores is None else ("taskset", "--cpu-list", ",".join(map(str, cores)))
         self._size = 0
         self._nodes = 0
 
@@ -150,7 +151,8 @@ class Crowd:
 
     async def _start(self, first: int, last: int, broker: str, template: Path) -> Process:
         arguments = "-m", "benchmarks.scale_agents", broker, str(template), str(first), str(last)
-        process = await asyncio.create_subprocess_exec(*interpreter(*arguments), cwd=ROOT, stdin=PIPE, stdout=PIPE)
+        command = *self._prefix, *interpreter(*arguments)
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
         self.processes.append(process)
         return process
 

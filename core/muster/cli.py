@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from muster.errors import EX_SOFTWARE, EX_USAGE, MusterError, Unavailable, unknown
-from muster.quick_import import quick_import
+from muster.garbage import no_collection
 from muster.terminal import for_terminal, say
 
 GROUP = "muster.commands"
@@ -93,7 +93,7 @@ def _summary(point: EntryPoint) -> Any:
 def _loaded(point: EntryPoint) -> Any:
     """The object of the entry point: an app or a function; a stand-in if it cannot be imported."""
     try:
-        with quick_import():
+        with no_collection():
             return point.load()
     except Exception as error:
         return _stand_in(point.name, f"{type(error).__name__}: {error}")

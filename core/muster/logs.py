@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Any, TextIO, cast
 
 from muster.config import LogSettings
+from muster.hidden_package import absent
 from muster.log_limit import LogLimit
-from muster.quick_import import absent
 from muster.terminal import for_terminal
 
 # structlog loads rich wherever it is installed, and typer installs it everywhere: 5 MiB and 45 ms in each process, for

@@ -22,7 +22,7 @@ from muster import hookspecs
 from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import MusterError, SettingsError, unknown
-from muster.quick_import import quick_import
+from muster.garbage import no_collection
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
@@ -181,7 +181,7 @@ def load(config: Config, found: Iterable[EntryPoint] | None = None) -> Plugins:
         if point.name in disabled:
             plugins.skip(info.model_copy(update={"status": "disabled"}))
         else:
-            with quick_import():
+            with no_collection():
                 plugins.add(info, point.load)
     plugins.contribute("muster_configure")
     _refuse_unknown_names(plugins)

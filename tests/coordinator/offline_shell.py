@@ -4,7 +4,7 @@ import time
 
 from muster.config import Settings
 from muster.plugins import Plugins
-from muster_coordinator.leader import Shell, change_stream
+from muster_coordinator.leader import change_stream
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.health_publisher import HealthPublisher
@@ -13,6 +13,7 @@ from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
 from muster_coordinator.runtime.stream import Stream
 from muster_coordinator.runtime.transition_dispatcher import TransitionDispatcher
+from muster_coordinator.shell import Shell
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from muster_coordinator.leader import Shell
+from muster_coordinator.shell import Shell
 
 
 async def for_ever(*_):
@@ -73,7 +73,7 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
     pipeline = part("pipeline")
     pipeline.offer, pipeline.flush = lambda _event: None, done
     names = ("stream", "changes", "notifier", "dispatcher", "alarms", "poller", "health", "retention")
-    monkeypatch.setattr("muster_coordinator.leader.keep_watchdog_quiet", part("watchdog").run)
+    monkeypatch.setattr("muster_coordinator.shell.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from muster.commands.options import load_settings, options_of
 from muster.extras import require_extras
-from muster.quick_import import quick_import
+from muster.garbage import no_collection
 
 if TYPE_CHECKING:
     from muster.config import Settings
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def agent(settings: "Settings") -> None:
     """Run the agent of this node until stopped."""
     require_extras("agent", "agent")
-    with quick_import():
+    with no_collection():
         from muster import logs  # noqa: PLC0415 (see above)
         from muster.config import Config  # noqa: PLC0415 (see above)
         from muster.plugins import collect_checks, load  # noqa: PLC0415 (see above)
@@ -27,7 +27,7 @@ def agent(settings: "Settings") -> None:
     plan = make_plan(checks, settings.checks, complete=not plugins.failed)
     with launch(plugins, checks) as launcher:
         # Imported after the fork, because every child keeps everything that was imported before it in its memory.
-        with quick_import():
+        with no_collection():
             from muster_agent.daemon import serve  # noqa: PLC0415
 
         serve(settings, plugins, plan, launcher)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from muster.commands.options import load_settings, options_of
 from muster.extras import require_extras
-from muster.quick_import import quick_import
+from muster.garbage import no_collection
 
 if TYPE_CHECKING:
     from muster.config import Settings
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def coordinator(settings: "Settings") -> None:
     """Run the coordinator until stopped."""
     require_extras("coordinator", "coordinator")
-    with quick_import():
+    with no_collection():
         import asyncio  # noqa: PLC0415 (see above)
 
         from muster import logs, plugins  # noqa: PLC0415 (see above)
