@@ -44,7 +44,7 @@ from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.kept_messages import KeptMessages
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
-from muster_coordinator.runtime.outgoing import SENDS_AT_ONCE, OutgoingMessage, publish_message, transmit
+from muster_coordinator.runtime.outgoing import OutgoingMessage, publish_message, transmit
 from muster_coordinator.runtime.rate_limits import Allowances
 from muster_coordinator.runtime.subscribing import subscribe, switch
 
@@ -173,14 +173,13 @@ class CoordinatorLink:
     def _client(self) -> aiomqtt.Client:
         will = aiomqtt.Will(self._topics.coordinator, encode(self._presence(online=False)), qos=1, retain=True)
         return aiomqtt.Client(
-            **connection_options(self._settings, self._broker_url),
+            **connection_options(self._settings, self._broker_url) | {"max_inflight_messages": 0},  # `transmit` limits
             identifier=f"muster-coordinator-{new_id()[:8]}",
             keepalive=KEEPALIVE_S,
             will=will,
         )
 
     async def _serve(self, client: aiomqtt.Client, inbox: Inbox) -> None:
-        client.pending_calls_threshold = SENDS_AT_ONCE + 2  # with a heartbeat and a subscription; above, aiomqtt warns
         self.meter.note_connected()
         self._kept.connected(time.monotonic())
         self._outbox = asyncio.Queue()
@@ -192,7 +191,7 @@ class CoordinatorLink:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
-                tasks.create_task(transmit(client, self._outbox, tasks), name="link-transmit")
+                tasks.create_task(transmit(client, self._outbox), name="link-transmit")
                 tasks.create_task(self._listen(client, inbox), name="link-listen")
                 tasks.create_task(self._watch(inbox), name="link-watch")
                 tasks.create_task(self._invite(inbox), name="link-invite")
