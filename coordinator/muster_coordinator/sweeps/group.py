@@ -9,7 +9,8 @@
 
 A message of a member is first noted as a fact about that member. When the facts of all members mean something for the
 group, they make a step, and TRANSITIONS says where it leads. A state ignores every other message: late, repeated,
-reordered, or from a stranger. Handling an event takes O(members).
+reordered, or from a stranger. A member that repeats an answer gets the order again that followed it. Handling an event
+takes O(members).
 
 Rank election. The members are in topology order, so neighbours get neighbouring ranks and rings cross few switches.
 Each member gets consecutive ranks, as many as it accepted with. Example: a and b accept with 8 ranks each, c with 4. a
@@ -131,6 +132,7 @@ class Group:
     ending: Ending | None = field(default=None, init=False)
     ended_at: float | None = field(default=None, init=False)
     blamed: tuple[Blame, ...] = field(default=(), init=False)
+    world_size: int = field(default=0, init=False)
     deadline: float = field(init=False)
     facts: dict[str, GroupMember] = field(init=False)
 
@@ -146,6 +148,8 @@ class Group:
 
     def handle(self, event: GroupEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`."""
+        if (order := self._missed_order(event, now)) is not None:
+            return [order]
         step = self._note(event, now) if self.state is not GroupState.ENDED else None
         return [] if step is None else self._take(step, now)
 
@@ -188,6 +192,15 @@ class Group:
         listener = LISTENERS.get((self.state, type(event)))
         return listener(self, member, event, now) if member is not None and listener is not None else None
 
+    def _missed_order(self, event: GroupEvent, now: float) -> SendCommand | None:
+        """What followed the answer that a member repeats. A broker that was restarted may have lost the order."""
+        match event, self.state:
+            case Accepted(node=node), GroupState.ELECTED if node in self.facts and not self.facts[node].ready:
+                return self._prepare(self.facts[node], now)
+            case Ready(node=node), GroupState.READY | GroupState.RUNNING if node in self.facts:
+                return None if self.facts[node].released else self._start(node, now)
+        return None
+
     def _tick(self, now: float) -> GroupStep | None:
         if now < self.deadline or any(member.is_doubted(now, self.deadline) for member in self.facts.values()):
             return None
@@ -204,24 +217,25 @@ class Group:
                 return self._elect(now)
             case GroupState.READY:
                 self.deadline = now + self.task.timeout_s + RUN_GRACE_S
-                return [self._order(node, Start, now, self.task.timeout_s) for node in self.members]
+                return [self._start(node, now) for node in self.members]
             case GroupState.ENDED:
                 return self._end(step, now)
         return []
 
     def _elect(self, now: float) -> list[FleetCommand]:
         self.deadline = now + PREPARING_S
-        places = [(member, member.accepted) for member in self.facts.values() if member.accepted is not None]
-        world_size = 0
-        for member, accepted in places:
-            member.first_rank = world_size
-            world_size += accepted.ranks
-        master = places[0][1]
-        content = {"world_size": world_size, "master_addr": master.address, "master_port": master.port}
-        return [
-            self._order(member.node, Prepare, now, PREPARING_S, first_rank=member.first_rank, **content)
-            for member, _ in places
-        ]
+        for member in self.facts.values():
+            member.first_rank, self.world_size = self.world_size, self.world_size + member.ranks
+        return [self._prepare(member, now) for member in self.facts.values()]
+
+    def _prepare(self, member: GroupMember, now: float) -> SendCommand:
+        master = self.facts[self.members[0]].accepted
+        assert master is not None, "all members have accepted"
+        content = {"world_size": self.world_size, "master_addr": master.address, "master_port": master.port}
+        return self._order(member.node, Prepare, now, PREPARING_S, first_rank=member.first_rank, **content)
+
+    def _start(self, node: str, now: float) -> SendCommand:
+        return self._order(node, Start, now, self.task.timeout_s)
 
     def _end(self, step: GroupStep, now: float) -> list[FleetCommand]:
         self.ended_at = now

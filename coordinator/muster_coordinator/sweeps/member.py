@@ -110,6 +110,11 @@ class GroupMember:
         return None if self.accepted is None else self.accepted.address
 
     @property
+    def ranks(self) -> int:
+        """The number of ranks that it accepted with; 0 until it has accepted."""
+        return 0 if self.accepted is None else self.accepted.ranks
+
+    @property
     def verdict(self) -> Verdict | None:
         """None until it has reported."""
         return None if self.results is None else worst([rank.verdict for rank in self.results])

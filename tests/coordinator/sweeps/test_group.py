@@ -64,15 +64,24 @@ TOLD_AT_THE_WRONG_TIME = {"unreachable": (GroupState.ENDED, FREE_TWO)}
 
 EXPECTED: dict[GroupState, dict[str, tuple[GroupState, list[tuple[str, str]]]]] = {
     GroupState.FORMING: {**END_EARLY, **TOLD_AT_THE_WRONG_TIME},
-    GroupState.ELECTED: {**END_EARLY, "failed": (GroupState.ENDED, FREE_TWO)},
+    GroupState.ELECTED: {
+        **END_EARLY,
+        "failed": (GroupState.ENDED, FREE_TWO),
+        "accepted": (GroupState.ELECTED, [("2", "prepare")]),
+    },
     GroupState.READY: {
         **END_EARLY,
         **TOLD_AT_THE_WRONG_TIME,
+        "ready": (GroupState.READY, [("2", "start")]),
         "progress": (GroupState.RUNNING, []),
         "finished": (GroupState.RUNNING, []),
         "failed": (GroupState.RUNNING, []),
     },
-    GroupState.RUNNING: {**END_EARLY, **TOLD_AT_THE_WRONG_TIME},
+    GroupState.RUNNING: {
+        **END_EARLY,
+        **TOLD_AT_THE_WRONG_TIME,
+        "ready": (GroupState.RUNNING, [("2", "start")]),
+    },
     GroupState.ENDED: {},
 }
 """What an event of one of three members does at once; whatever is not listed changes neither state nor anybody."""
@@ -176,6 +185,23 @@ def test_repeated_messages_count_once() -> None:
     made.handle(MemberLost("1"), 0.0)
     assert made.state is GroupState.RUNNING
     assert made.facts["1"].verdict is Verdict.PASS
+
+
+def test_a_member_that_repeats_its_answer_gets_the_order_again() -> None:
+    """With what it said the first time and until it has answered, but the order is valid from now."""
+    made = group(GroupState.FORMING)
+    first = [command for node in ("1", "2", "3") for command in made.handle(accepted(node), 0.0)]
+    again = made.handle(accepted("3"), 4.0)
+    orders = [command.command for command in (*first, *again) if isinstance(command, SendCommand)]
+    assert [orders[-1].expires_at - order.expires_at for order in orders] == [4.0, 4.0, 4.0, 0.0]
+    assert orders[-1].model_copy(update={"id": "", "sent_at": 0, "expires_at": 0}) == orders[2].model_copy(
+        update={"id": "", "sent_at": 0, "expires_at": 0}
+    )
+    made.handle(ready("3"), 5.0)
+    assert made.handle(accepted("3"), 6.0) == []
+    for event in (ready("1"), ready("2"), finished("3")):
+        made.handle(event, 7.0)
+    assert made.handle(ready("3"), 8.0) == []
 
 
 def test_ranks_that_end_before_the_start_can_finish_a_group() -> None:
