@@ -6,7 +6,7 @@ Both get what they could only know from experience: the share of normal below wh
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.localisation_fabric import lots_of
+from benchmarks.localisation.fabric import lots_of
 
 from muster_coordinator.model.probes import GroupRun, Probe, RunOutcome
 

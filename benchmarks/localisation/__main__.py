@@ -21,11 +21,11 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.figures import arguments, publish
-from benchmarks.localisation_cases import CASES
-from benchmarks.localisation_methods import METHODS, OURS
-from benchmarks.localisation_plot import plot
-from benchmarks.localisation_results import Cell, Results, Task
-from benchmarks.localisation_summary import HEADER, USUAL_NOISE, figures, in_order, row, summary
+from benchmarks.localisation.cases import CASES
+from benchmarks.localisation.methods import METHODS, OURS
+from benchmarks.localisation.plot import plot
+from benchmarks.localisation.results import Cell, Results, Task
+from benchmarks.localisation.summary import HEADER, USUAL_NOISE, figures, in_order, row, summary
 
 from muster.table import table
 

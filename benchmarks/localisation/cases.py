@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from benchmarks.localisation_fabric import RAILS, Faults
+from benchmarks.localisation.fabric import RAILS, Faults
 
 from muster_coordinator.model.probes import Site
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-from benchmarks.localisation_fabric import Fabric, Faults
+from benchmarks.localisation.fabric import Fabric, Faults
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.strategies.strategy import RoundPlanner

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.localisation_cases import CASES
-from benchmarks.localisation_fabric import Fabric, lots_of, sites_of
-from benchmarks.localisation_methods import METHODS
-from benchmarks.localisation_scoring import Score, play, score
+from benchmarks.localisation.cases import CASES
+from benchmarks.localisation.fabric import Fabric, lots_of, sites_of
+from benchmarks.localisation.methods import METHODS
+from benchmarks.localisation.scoring import Score, play, score
 
 
 class Cell(NamedTuple):

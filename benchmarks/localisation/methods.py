@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchmarks.localisation_baselines import Bisection, RandomPairs, is_bad
-from benchmarks.localisation_cases import Sites
-from benchmarks.localisation_scoring import Answer, Named
+from benchmarks.localisation.baselines import Bisection, RandomPairs, is_bad
+from benchmarks.localisation.cases import Sites
+from benchmarks.localisation.scoring import Answer, Named
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.strategies.adaptive import Adaptive
