@@ -1,0 +1,72 @@
+"""What goes wrong with members of groups: labels, invitations, agents that vanish, ranks that end each other."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from benchmarks.fabric.network import Network
+
+from muster_coordinator.model.probes import Site
+
+
+class HangEnding(StrEnum):
+    """How a run ends that hangs: the library aborts each rank, or each agent kills its ranks at the deadline."""
+
+    ABORTED = "aborted"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """What goes wrong, as shares and probabilities.
+
+    `mislabelled` is the share of nodes with the label of another leaf, `unlabelled` that of nodes without one; `labels`
+    has further wrong labels: a leaf for a node. `declining` is the share of nodes that are busy and decline
+    every invitation. An agent vanishes in a run with probability `vanishing`. If the ranks of a node crash, those of
+    each other member are killed, too, with probability `drags`, and else fail with an exception.
+    """
+
+    mislabelled: float = 0.0
+    unlabelled: float = 0.0
+    labels: Mapping[int, int] = field(default_factory=dict)
+    declining: float = 0.0
+    vanishing: float = 0.0
+    drags: float = 0.0
+    hang_ending: HangEnding = HangEnding.ABORTED
+
+
+def name_of(node: int) -> str:
+    """The name of a node by its number."""
+    return f"n{node}"
+
+
+def leaf_name(leaf: int) -> str:
+    """The label of a leaf by its number."""
+    return f"leaf{leaf}"
+
+
+def labelled(network: Network, membership: Membership, lots: random.Random) -> dict[str, Site]:
+    """The sites as a coordinator knows them, in topology order: by label, and those without one last.
+
+    A node with a wrong label is labelled as if it stood in the place of a node of that leaf, in its rack too.
+    """
+    true = [int(leaf) for leaf in network.leaf_of]
+    first = {leaf: true.index(leaf) for leaf in set(true)}
+    nodes = range(network.nodes)
+    wrong = dict(membership.labels)
+    for node in lots.sample(nodes, round(membership.mislabelled * network.nodes)):
+        wrong[node] = lots.choice([leaf for leaf in first if leaf != true[node]] or [true[node]])
+    missing = {*lots.sample(nodes, round(membership.unlabelled * network.nodes))}
+    sites: dict[int, Site] = {}
+    for node in nodes:
+        place = node if node not in wrong else first[wrong[node]]
+        site = Site(name_of(node), f"rack{network.rack_of[place]}", leaf_name(true[place]))
+        sites[node] = Site(name_of(node)) if node in missing else site
+    order = sorted(nodes, key=lambda node: (node in missing, wrong.get(node, true[node]), node))
+    return {name_of(node): sites[node] for node in order}
+
+
+def busy_nodes(network: Network, membership: Membership, lots: random.Random) -> frozenset[str]:
+    """The nodes that decline."""
+    return frozenset(map(name_of, lots.sample(range(network.nodes), round(membership.declining * network.nodes))))
