@@ -31,13 +31,16 @@ FEWEST_LEAVES = 4
 class Wiring:
     """The wiring of a fleet. `leaves` has the number of nodes at each leaf, `ways` is the number of spines.
 
-    `oversubscription` is the capacity from a leaf to its nodes, divided by that from the leaf to the spines.
+    `oversubscription` is the capacity from a leaf to its nodes, divided by that from the leaf to the spines. A flow to
+    another leaf is no faster than `uplink_speed`, as a share of a NIC: the links between switches may be bundles of
+    cables that are slower than a NIC.
     """
 
     leaves: tuple[int, ...]
     rail_optimised: bool = True
     oversubscription: float = 1.0
     ways: int = 1
+    uplink_speed: float = 1.0
 
 
 def even_leaves(nodes: int) -> tuple[int, ...]:
@@ -51,6 +54,13 @@ def uneven_leaves(nodes: int) -> tuple[int, ...]:
     even = even_leaves(nodes)
     wanted = [max(round(even[0] * share), 1) for _, share in zip(even, [1.5, 1.0, 0.5] * len(even), strict=False)]
     return _cut(wanted, nodes)
+
+
+def lopsided_leaves(nodes: int) -> tuple[int, ...]:
+    """One leaf has five of eight nodes, the others an eighth each: a third of all pairs stays inside a leaf at best."""
+    small = max(nodes // 8, 1)
+    large = max(nodes - 3 * small, 1)
+    return _cut([large, small, small, small], nodes)
 
 
 def _cut(wanted: list[int], nodes: int) -> tuple[int, ...]:
@@ -148,10 +158,10 @@ class Network:
         return Route(sends, receives, np.where(leaves, up, -1), np.where(leaves, down, -1))
 
     def ceilings(self, source: Numbers, target: Numbers, way: Numbers, health: Health) -> Floats:
-        """What each hop can reach by itself because of the path or way that it takes, in GB/s."""
+        """What each hop can reach by itself because of the uplinks, path or way that it takes, in GB/s."""
         here, there = self.leaf_of[source], self.leaf_of[target]
         shares = np.minimum(health.ways[here, way], health.ways[there, way])
         for (one, other), share in health.paths.items():
             across = ((here == one) & (there == other)) | ((here == other) & (there == one))
             shares[across] = np.minimum(shares[across], share)
-        return np.where(here != there, shares * NIC_GBPS, np.inf)
+        return np.where(here != there, shares * self.wiring.uplink_speed * NIC_GBPS, np.inf)

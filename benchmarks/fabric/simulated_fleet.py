@@ -53,9 +53,9 @@ class SimulatedFleet:
     """
 
     def __init__(self, setup: FleetSetup, sites: Mapping[str, Site], name: str, method: str) -> None:
+        self.sites = sites
         self.absent: set[str] = set()
         self._setup = setup
-        self.sites = sites
         self._lots = random.Random(f"{name} {method}")  # noqa: S311 - not a secret
         self._seed = number_of(f"{name} {method}")
         lasting, passing = (np.random.default_rng(number_of(drawn)) for drawn in (name, f"{name} {method}"))
@@ -66,10 +66,8 @@ class SimulatedFleet:
 
     def run_round(self, probes: Sequence[Probe]) -> list[GroupRun]:
         """What the groups show, in the order in which they ended."""
-        unused = dict.fromkeys(self.sites)
-        for probe in probes:
-            for node in probe.members:
-                unused.pop(node, None)
+        used = {node for probe in probes for node in probe.members}
+        unused = {node: None for node in self.sites if node not in used}
         runs: list[GroupRun] = []
         formed = [group for formation in formations(probes) if (group := self._form(formation, unused, runs))]
         for wave in self._waves(formed):
@@ -102,12 +100,14 @@ class SimulatedFleet:
     def _waves(self, formed: Iterable[Formation]) -> Iterator[list[Probe]]:
         """The groups that run at the same time; a group that is larger than allowed runs by itself."""
         wave: list[Probe] = []
+        most = self._setup.max_parallel or len(self.sites)
+        room = most
         for probe in map(_probe, formed):
-            nodes = sum(len(other.members) for other in wave) if self._setup.max_parallel else 0
-            if wave and nodes + len(probe.members) > (self._setup.max_parallel or nodes + len(probe.members)):
+            if wave and len(probe.members) > room:
                 yield wave
-                wave = []
+                wave, room = [], most
             wave.append(probe)
+            room -= len(probe.members)
         if wave:
             yield wave
 
@@ -116,17 +116,17 @@ class SimulatedFleet:
         crashing = {name_of(defect.of[0]) for defect in shown if defect.part is BrokenPart.NODE and defect.crashes}
         health = health_with(self._setup.network, self.disturbed.speed(self._rounds), shown)
         rails = self._rail_rates(wave, health)
-        totals = self.disturbed.measured(RAILS * rails.min(axis=1))
-        noisy = self.disturbed.measured(rails) if any(probe.by_rail for probe in wave) else rails
+        slowest = rails.min(axis=1, keepdims=True)
+        noisy = self.disturbed.measured(np.hstack([RAILS * slowest, rails]))
         runs: list[GroupRun] = []
-        for probe, total, by_rail, true in zip(wave, totals, noisy, rails, strict=True):
-            faults, ending = self._faults(probe, crashing, hangs=min(true) == HANGS)
+        for probe, (total, *by_rail), (least,) in zip(wave, noisy.tolist(), slowest, strict=True):
+            faults, ending = self._faults(probe, crashing, hangs=least == HANGS)
             group = self._next_group()
             if faults:
                 runs.append(ended(group, probe, faults, ending))
                 self._note_absent(runs[-1], faults)
             else:
-                runs.append(measured(group, probe, float(total), map(float, by_rail)))
+                runs.append(measured(group, probe, total, by_rail))
         return runs
 
     def _rail_rates(self, probes: Sequence[Probe], health: Health) -> Floats:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from benchmarks.localisation.baselines import Bisection, RandomPairs, is_bad
+from benchmarks.localisation.baselines import Bisection, RandomPairs, is_good
 from benchmarks.localisation.cases import Sites
-from benchmarks.localisation.scoring import Answer, Named
+from benchmarks.localisation.scoring import Answer
+from benchmarks.localisation.truth import Named
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.strategies.adaptive import Adaptive
@@ -20,9 +21,18 @@ class Method(NamedTuple):
     answer: Callable[[Sequence[GroupRun]], Answer]
 
 
-def adaptive(sites: Sites, seed: str, passes: int) -> Method:
-    """Our own."""
-    strategy = Adaptive(sites, seed=seed, passes=passes)
+class MethodInput(NamedTuple):
+    """What a method is told: the sites, a seed for its draws, the passes, and the `normal` objective of a pair."""
+
+    sites: Sites
+    seed: str
+    passes: int
+    normal: float
+
+
+def adaptive(told: MethodInput) -> Method:
+    """Our own, which finds out by itself what is normal."""
+    strategy = Adaptive(told.sites, seed=told.seed, passes=told.passes)
 
     def answer(runs: Sequence[GroupRun]) -> Answer:
         diagnosis = strategy.diagnose(runs)
@@ -32,23 +42,28 @@ def adaptive(sites: Sites, seed: str, passes: int) -> Method:
     return Method(strategy, answer)
 
 
-def random_pairs(sites: Sites, seed: str, passes: int) -> Method:
+def random_pairs(told: MethodInput) -> Method:
     """The one baseline, which knows no further passes."""
-    pairs = RandomPairs(tuple(sites), seed)
-    return Method(pairs, lambda runs: _nodes_only(pairs.convicted(runs), sites, runs))
+    pairs = RandomPairs(tuple(told.sites), told.seed, normal=told.normal)
+    return Method(pairs, lambda runs: _nodes_only(pairs.convicted(runs), told, runs))
 
 
-def bisection(sites: Sites, seed: str, passes: int) -> Method:
+def bisection(told: MethodInput) -> Method:
     """The other baseline, which knows no further passes and draws no lots."""
-    halves = Bisection(tuple(sites))
-    return Method(halves, lambda runs: _nodes_only(halves.convicted(runs), sites, runs))
+    halves = Bisection(tuple(told.sites), normal=told.normal)
+    return Method(halves, lambda runs: _nodes_only(halves.convicted(runs), told, runs))
 
 
 OURS = "adaptive"
-METHODS = {OURS: adaptive, "random pairs": random_pairs, "bisection": bisection}
+METHODS: dict[str, Callable[[MethodInput], Method]] = {
+    OURS: adaptive,
+    "random pairs": random_pairs,
+    "bisection": bisection,
+}
 
 
-def _nodes_only(convicted: frozenset[str], sites: Sites, runs: Sequence[GroupRun]) -> Answer:
+def _nodes_only(convicted: frozenset[str], told: MethodInput, runs: Sequence[GroupRun]) -> Answer:
     """The answer of a method that knows nodes; those that it neither convicts nor has seen pass are open."""
-    passed = {node for run in runs if not is_bad(run) for node in run.members}
-    return Answer(frozenset(Named(Part.NODE, (node,)) for node in convicted), len(sites.keys() - passed - convicted))
+    passed = {node for run in runs if is_good(run, told.normal) for node in run.members}
+    named = frozenset(Named(Part.NODE, (node,)) for node in convicted)
+    return Answer(named, len(told.sites.keys() - passed - convicted))

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.figures import Figure, Target
-from benchmarks.localisation.cases import CASES
 from benchmarks.localisation.methods import METHODS, OURS
 from benchmarks.localisation.results import Cell
+from benchmarks.localisation.scenarios import CASES
 from benchmarks.localisation.scoring import Score
 
 HEADER = (

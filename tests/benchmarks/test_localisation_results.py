@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("numpy")
+
 from benchmarks.localisation.results import Cell, Results, Task, measured
 
 CELL = Cell(nodes=16, case="rails", method="adaptive", noise=0.02, passes=1)
