@@ -50,8 +50,10 @@ def even_leaves(nodes: int) -> tuple[int, ...]:
 
 
 def uneven_leaves(nodes: int) -> tuple[int, ...]:
-    """The same number of leaves, in turn half as large again, full and half as large as the usual ones."""
+    """Leaves in turn half as large again, as large and half as large as the usual ones; of one node in tiny fleets."""
     even = even_leaves(nodes)
+    if even[0] == 1:
+        return even
     wanted = [max(round(even[0] * share), 1) for _, share in zip(even, [1.5, 1.0, 0.5] * len(even), strict=False)]
     return _cut(wanted, nodes)
 

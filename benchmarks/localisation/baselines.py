@@ -82,11 +82,11 @@ class Bisection:
         """The frontier of the bisection, and the confirmations for which there are partners."""
         told = (run for run in runs if run.outcome is not RunOutcome.VOID)
         self._bad, self._absent = {run.members: is_bad(run, self.normal) for run in told}, absent
-        convicted = self.convicted(runs)
         passed = self._passed()
+        settled = passed | self.convicted(runs)
         frontier = list(self._frontier(self.nodes))
-        singles = [group[0] for group in frontier if len(group) == 1 and group[0] not in passed | convicted]
-        partners = [node for node in self.nodes if node in passed - absent]
+        singles = [group[0] for group in frontier if len(group) == 1 and group[0] not in settled]
+        partners = [node for node in self.nodes if node in passed and node not in absent]
         groups = [Probe(group, "half of a bad group") for group in frontier if len(group) > 1]
         busy = {node for probe in groups for node in probe.members}
         free = (node for node in partners if node not in busy)
