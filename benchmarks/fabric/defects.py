@@ -13,12 +13,16 @@ HANGS = 0.0
 
 
 class BrokenPart(StrEnum):
-    """The kinds of parts that break. A way is the connection of one leaf with one spine."""
+    """The kinds of parts that break.
+
+    A leaf is all of its switches, a switch the one that carries a rail, a way the connection of a leaf with one spine.
+    """
 
     NODE = "node"
     LINK = "link"
     RAIL = "rail"
     LEAF = "leaf"
+    SWITCH = "switch"
     PATH = "path"
     WAY = "way"
 
@@ -27,10 +31,11 @@ class BrokenPart(StrEnum):
 class Defect:
     """A broken part that delivers this `share` of normal.
 
-    `of` has numbers: of a node; of a node and a rail; of a leaf; of two leaves, the lower first; or of a leaf and a
-    spine. The share of a node counts for its GPUs and for all that it sends and receives, also alone; that of its link
-    for what it exchanges with others. The defect shows with probability `chance` in each run of a node, and in each
-    round for what lies between nodes. A node that `crashes` ends its own ranks instead of being slow.
+    `of` has numbers: of a node; of a node and a rail; of a leaf; of a leaf and a rail; of two leaves, the lower first;
+    or of a leaf and a spine. The share of a node counts for its GPUs and for all that it sends and receives, also
+    alone; that of its link for what it exchanges with others. The defect shows with probability `chance` in each run of
+    a node, and in each round for what lies between nodes. A node that `crashes` ends its own ranks instead of being
+    slow.
     """
 
     part: BrokenPart
@@ -57,7 +62,9 @@ def health_with(network: Network, speed: np.ndarray, defects: Iterable[Defect]) 
             case BrokenPart.RAIL, (node, rail):
                 health.links[node, rail] *= defect.share
             case BrokenPart.LEAF, (leaf,):
-                health.leaves[leaf] *= defect.share
+                health.switches[leaf, :] *= defect.share
+            case BrokenPart.SWITCH, (leaf, rail):
+                health.switches[leaf, rail % network.planes] *= defect.share
             case BrokenPart.WAY, (leaf, way):
                 health.ways[leaf, way] *= defect.share
             case BrokenPart.PATH, (one, other):

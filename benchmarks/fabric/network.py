@@ -76,15 +76,15 @@ def _cut(wanted: list[int], nodes: int) -> tuple[int, ...]:
 class Health(NamedTuple):
     """What parts deliver, as a share of what they should: 1 if healthy, 0 if nothing gets through.
 
-    `nodes` by node and `links` by node and rail. `leaves` counts for all ports of the switches of a leaf, also for
-    those to its nodes. `ways` by leaf and spine, `paths` by two leaves: these also bound each single flow across them,
-    to that share of a NIC. For a link that trained down to a lower speed, or loses packets, that is so even if the flow
-    is the only one on it.
+    `nodes` by node and `links` by node and rail. `switches` by leaf and number: it counts for all ports of the switch,
+    also for those to nodes. `ways` by leaf and spine, `paths` by two leaves: these also bound each single flow across
+    them, to that share of a NIC. For a link that trained down to a lower speed, or loses packets, that is so even if
+    the flow is the only one on it.
     """
 
     nodes: Floats
     links: Floats
-    leaves: Floats
+    switches: Floats
     ways: Floats
     paths: dict[tuple[int, int], float]
 
@@ -129,7 +129,8 @@ class Network:
     def healthy(self) -> Health:
         """Every part delivers all that it should."""
         leaves, ways = len(self.wiring.leaves), self.wiring.ways
-        return Health(np.ones(self.nodes), np.ones((self.nodes, RAILS)), np.ones(leaves), np.ones((leaves, ways)), {})
+        nodes, links = np.ones(self.nodes), np.ones((self.nodes, RAILS))
+        return Health(nodes, links, np.ones((leaves, self.planes)), np.ones((leaves, ways)), {})
 
     def uplinks(self, leaf: int) -> tuple[Numbers, Numbers]:
         """The links of a leaf to the spines, and those from the spines."""
@@ -140,11 +141,12 @@ class Network:
 
     def capacities(self, health: Health) -> Floats:
         """The capacity of each link in GB/s: NICs that send, NICs that receive, links to spines, links from spines."""
-        nics = np.minimum(np.minimum(health.nodes, health.leaves[self.leaf_of])[:, None], health.links) * NIC_GBPS
+        ports = health.switches[self.leaf_of][:, np.arange(RAILS) % self.planes]
+        nics = np.minimum(np.minimum(health.nodes[:, None], ports), health.links) * NIC_GBPS
         sizes = np.array(self.wiring.leaves, dtype=np.float64)
         switch = sizes * (RAILS / self.planes) * NIC_GBPS / self.wiring.oversubscription
-        way = (switch / self.wiring.ways)[:, None] * np.minimum(health.leaves[:, None], health.ways)
-        ways = np.repeat(way[:, None, :], self.planes, axis=1).ravel()
+        shares = np.minimum(health.switches[:, :, None], health.ways[:, None, :])
+        ways = ((switch / self.wiring.ways)[:, None, None] * shares).ravel()
         return np.concatenate([nics.ravel(), nics.ravel(), ways, ways])
 
     def route(self, source: Numbers, target: Numbers, rail: Numbers, way: Numbers) -> Route:

@@ -131,6 +131,13 @@ def a_leaf(setup: FleetSetup, lots: random.Random, *, share: float = SLOW) -> Fl
     return _broken(setup, BrokenPart.LEAF, lots.choice(_large_leaves(setup)), share=share)
 
 
+def a_switch(setup: FleetSetup, lots: random.Random) -> FleetSetup:
+    """The switch of one rail is slow at one leaf; with one switch for all rails, the leaf."""
+    planes = setup.network.planes
+    part, rail = (BrokenPart.SWITCH, (lots.randrange(planes),)) if planes > 1 else (BrokenPart.LEAF, ())
+    return _broken(setup, part, lots.choice(_large_leaves(setup)), *rail)
+
+
 def a_path(setup: FleetSetup, lots: random.Random, *, share: float = SLOW) -> FleetSetup:
     """What lies between two leaves is slow."""
     return _broken(setup, BrokenPart.PATH, *sorted(lots.sample(_large_leaves(setup), 2)), share=share)
@@ -193,6 +200,7 @@ BREAKS: dict[str, Break] = {
     "a rail at 40%": a_rail,
     "a leaf at 40%": a_leaf,
     "a leaf at 40%, one label wrong": a_leaf_and_a_label,
+    "a switch at 40%": a_switch,
     "a path at 40%": a_path,
     "a way at 40%": a_way,
     "5% of the nodes": partial(nodes_at, share=0.05),

@@ -2,7 +2,7 @@
 
 import random
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ PARTS = {
     BrokenPart.LEAF: Part.LEAF,
     BrokenPart.PATH: Part.PATH,
 }
-"""How a method can name what is broken. It has no name for one way of several."""
+"""How a method can name what is broken. It has no name for one switch or way of several."""
 
 
 class Scenario(NamedTuple):
@@ -91,12 +91,15 @@ def normal_of(setup: FleetSetup) -> float:
     return statistics.median(run.objective or 0.0 for run in runs)
 
 
-def truth_of(network: Network, defects: Iterable[Defect]) -> Truth:
+def truth_of(network: Network, defects: Sequence[Defect]) -> Truth:
     """The defects by the names that methods use."""
-    ways = tuple(leaf_name(defect.of[0]) for defect in defects if defect.part is BrokenPart.WAY)
+    switches, ways = (
+        tuple(leaf_name(defect.of[0]) for defect in defects if defect.part is part)
+        for part in (BrokenPart.SWITCH, BrokenPart.WAY)
+    )
     faults = frozenset(_fault(defect) for defect in defects if defect.part in PARTS)
     leaf_of = {name_of(node): leaf_name(int(leaf)) for node, leaf in enumerate(network.leaf_of)}
-    return Truth(faults=faults, leaf_of=leaf_of, bad_ways=ways)
+    return Truth(faults=faults, leaf_of=leaf_of, bad_switches=switches, bad_ways=ways)
 
 
 def _fault(defect: Defect) -> Named:

@@ -131,7 +131,7 @@ def score(sites: dict[str, Site], played: Played, answer: Answer, truth: Truth) 
         paths=len(crossed_by([tuple(sites)], sites)),
         crossed=len(crossed_by((probe.members for probe in probes), sites)),
         healthy_named=sum(map(truth.is_healthy, answer.named)),
-        broken=len(truth.faults) + len(truth.bad_ways),
+        broken=truth.broken,
         touched=truth.located(answer.named),
         verdict=answer.verdict,
         fleet_wide=answer.fleet_wide,

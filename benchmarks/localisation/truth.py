@@ -20,11 +20,26 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Truth:
-    """The `faults` that a method can name, the leaves with a bad way to a spine, and where nodes really stand."""
+    """The `faults` that a method can name, and where nodes really stand.
+
+    No method has a name for the other faults: `bad_switches` has the leaves of which the switch of one rail is bad,
+    `bad_ways` those with a bad connection to one spine.
+    """
 
     faults: frozenset[Named]
     leaf_of: Mapping[str, str]
+    bad_switches: tuple[str, ...] = ()
     bad_ways: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> int:
+        """The number of all faults."""
+        return len(self._parts) + len(self.bad_ways)
+
+    @cached_property
+    def _parts(self) -> frozenset[Named]:
+        """All faults but ways. A bad switch is in all that a bad leaf is in."""
+        return self.faults.union(Named(Part.LEAF, (leaf,)) for leaf in self.bad_switches)
 
     @cached_property
     def bad_nodes(self) -> frozenset[str]:
@@ -33,12 +48,12 @@ class Truth:
 
     def is_healthy(self, named: Named) -> bool:
         """Whether nothing in what is named is at fault, however wrong its name is otherwise."""
-        broken = any(self._has(named, fault) for fault in self.faults)
+        broken = any(self._has(named, fault) for fault in self._parts)
         return not broken and not any(self._uses_way(named, leaf) for leaf in self.bad_ways)
 
     def located(self, answer: frozenset[Named]) -> int:
-        """How many faults and bad ways are somewhere in what is named."""
-        faults = sum(any(self._has(named, fault) for named in answer) for fault in self.faults)
+        """How many faults are somewhere in what is named."""
+        faults = sum(any(self._has(named, fault) for named in answer) for fault in self._parts)
         return faults + sum(any(self._uses_way(named, leaf) for named in answer) for leaf in self.bad_ways)
 
     def _has(self, named: Named, fault: Named) -> bool:

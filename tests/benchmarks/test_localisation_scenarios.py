@@ -31,7 +31,7 @@ def test_every_condition_and_every_fault_make_a_scenario(nodes: int) -> None:
         scenario = scenario_of(drawing(case, nodes))
         assert scenario.sites.keys() == {f"n{node}" for node in range(nodes)}
         assert scenario.normal > 0
-        assert bool(scenario.truth.faults or scenario.truth.bad_ways) is not case.endswith("healthy")
+        assert bool(scenario.truth.broken) is not case.endswith("healthy")
 
 
 def test_the_sets_name_cases() -> None:

@@ -56,6 +56,20 @@ def test_a_bad_way_is_part_of_all_that_leaves_its_leaf(named: Named, healthy: bo
     assert truth.located(frozenset({named})) == (not healthy)
 
 
+@cases("named, healthy", [
+    (LEAF, False),
+    (PATH, False),
+    (Named(Part.LINK, ("n2", "n3")), False),
+    (Named(Part.LEAF, ("leaf0",)), True),
+    (Named(Part.RAIL, ("n2",), (3,)), True),
+])  # fmt: skip
+def test_a_bad_switch_of_one_rail_is_part_of_its_leaf(named: Named, healthy: bool) -> None:
+    """No method can name it, and the nodes behind it are healthy."""
+    truth = Truth(faults=frozenset(), leaf_of=LEAF_OF, bad_switches=("leaf1",))
+    assert truth.is_healthy(named) is healthy
+    assert (truth.broken, truth.located(frozenset({named}))) == (1, not healthy)
+
+
 def test_the_bad_nodes_are_those_with_a_fault_of_their_own() -> None:
     """Nodes behind a bad leaf are healthy."""
     assert Truth(faults=frozenset({RAIL, LEAF}), leaf_of=LEAF_OF).bad_nodes == {"n0"}

@@ -104,6 +104,9 @@ DEFECTS = {
     "a leaf, outside": (Defect(part=BrokenPart.LEAF, of=(1,), share=0.4), [0, 16], 160),
     "another leaf": (Defect(part=BrokenPart.LEAF, of=(1,), share=0.4), [0, 1], 400),
     "a leaf, alone": (Defect(part=BrokenPart.LEAF, of=(1,), share=0.4), [16], 450),
+    "a switch, inside": (Defect(part=BrokenPart.SWITCH, of=(1, 5), share=0.4), [16, 17], 160),
+    "a switch, outside": (Defect(part=BrokenPart.SWITCH, of=(1, 5), share=0.4), [0, 16], 160),
+    "a switch elsewhere": (Defect(part=BrokenPart.SWITCH, of=(1, 5), share=0.4), [0, 1], 400),
     "a path": (Defect(part=BrokenPart.PATH, of=(0, 1), share=0.4), [16, 0], 160),
     "another path": (Defect(part=BrokenPart.PATH, of=(0, 1), share=0.4), [16, 32], 400),
     "a path in a ring": (Defect(part=BrokenPart.PATH, of=(0, 1), share=0.4), [0, 1, 16, 32], 160),
@@ -121,9 +124,10 @@ def test_a_defect_bounds_the_groups_that_use_the_part(defect, group, gbps) -> No
     assert bandwidth(Wiring(leaves=FOUR_LEAVES), [group], defect) == [gbps]
 
 
-def test_a_slow_rail_shows_by_itself() -> None:
-    """The other seven carry what they can."""
-    (rails,) = by_rail(Wiring(leaves=FOUR_LEAVES), [(0, 1)], Defect(part=BrokenPart.RAIL, of=(0, 3), share=0.5))
+@cases("part", [BrokenPart.RAIL, BrokenPart.SWITCH])
+def test_a_slow_rail_shows_by_itself(part) -> None:
+    """The other seven carry what they can, whether one rail of a node or a switch is slow."""
+    (rails,) = by_rail(Wiring(leaves=FOUR_LEAVES), [(0, 1)], Defect(part=part, of=(0, 3), share=0.5))
     assert [*rails] == [50, 50, 50, 25, 50, 50, 50, 50]
 
 
