@@ -16,6 +16,12 @@ REPETITIONS = 5
 STRAGGLER = 3.0
 """How many times as long a straggling run takes: a host that swaps, a daemon that wakes up."""
 
+TAIL_FROM, TAIL_INDEX, LONGEST_TAIL = 1.2, 1.5, 20.0
+"""Of a heavy tail, by Pareto: the least factor, its index, and a bound. One such run in eight takes five times as long
+or longer. With this index there is a mean but no variance; lifetimes of Unix processes have one of 1 (Harchol-Balter
+and Downey 1997).
+"""
+
 HEAT_PERIOD = 8
 """Rounds from hot to cold and back: some minutes, in which a GPU or a rack warms up under load."""
 
@@ -25,15 +31,20 @@ LEFT_OVER = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbances:
-    """`noise` is the relative standard deviation of a repetition, `straggling` the share of runs that straggle.
+    """What disturbs a fleet.
 
-    `node_drift` and `rack_drift` say how much slower a node, or all nodes of a rack, are at their hottest. A leaf's
-    uplinks are congested with probability `congestion` in each round, or during the whole sweep if it is `lasting`.
-    `slower_nodes` is the share of nodes that are of an older generation and reach `slower_speed` of normal.
+    `noise` is the relative standard deviation of a repetition, `straggling` the share of runs that take three times as
+    long; with `heavy_tail`, they take some other time. `node_spread` is the standard deviation, from the best down, of
+    the speed of healthy nodes, which stays. `node_drift` and `rack_drift` say how much slower a node, or all nodes of a
+    rack, are at their hottest. A leaf's uplinks are congested with probability `congestion` in each round, or during
+    the whole sweep if it is `lasting`. `slower_nodes` is the share of nodes that are of an older generation and reach
+    `slower_speed` of normal.
     """
 
     noise: float = 0.02
     straggling: float = 0.0
+    heavy_tail: bool = False
+    node_spread: float = 0.0
     node_drift: float = 0.0
     rack_drift: float = 0.0
     congestion: float = 0.0
@@ -60,13 +71,15 @@ class DisturbedFleet:
         self._node_phase = lasting.random(nodes)
         self._rack_phase = lasting.random(nodes)[network.rack_of]
         self._congested = lasting.random(leaves) < disturbances.congestion
+        self._node_speed = 1 - disturbances.node_spread * np.abs(lasting.normal(size=nodes))
 
     def speed(self, moment: int) -> Floats:
         """The speed of each node in a round; 1 is normal."""
         node, rack = self._disturbances.node_drift, self._disturbances.rack_drift
         speed = (1 - node * _heat(self._node_phase, moment)) * (1 - rack * _heat(self._rack_phase, moment))
         speed[self.slower] *= self._disturbances.slower_speed
-        return speed
+        found: Floats = speed * self._node_speed
+        return found
 
     def other_traffic(self) -> Numbers:
         """The link of each flow of others in this round. Their NICs are not those of the fleet."""
@@ -80,14 +93,20 @@ class DisturbedFleet:
         return np.concatenate(found)
 
     def measured(self, values: Floats) -> Floats:
-        """What runs show that would reach these values without noise; one row for each run, any number of columns.
+        """What runs show that would reach these values without noise; one row for each run.
 
         Each column has noise of its own, and a straggling run is slow in all.
         """
         repetitions = self._passing.normal(1.0, self._disturbances.noise, (*values.shape, REPETITIONS))
         straggles = self._passing.random(len(values)) < self._disturbances.straggling
-        noisy = values * np.median(repetitions, axis=-1)
-        return noisy / np.where(straggles, STRAGGLER, 1.0).reshape(-1, *[1] * (values.ndim - 1))
+        noisy: Floats = values * np.median(repetitions, axis=-1)
+        return noisy / np.where(straggles, self._straggling_times(len(values)), 1.0)[:, None]
+
+    def _straggling_times(self, runs: int) -> Floats:
+        """How many times as long runs would take if they straggled."""
+        if not self._disturbances.heavy_tail:
+            return np.full(runs, STRAGGLER)
+        return np.minimum(TAIL_FROM * (1 + self._passing.pareto(TAIL_INDEX, runs)), LONGEST_TAIL)
 
 
 def _heat(phase: Floats, moment: int) -> Floats:

@@ -82,6 +82,8 @@ CONDITIONS: dict[str, Condition] = {
     "a fifth declines": partial(fleet, membership=Membership(declining=0.2)),
     "agents vanish": partial(fleet, membership=Membership(vanishing=0.01)),
     "stragglers": partial(fleet, disturbances=Disturbances(straggling=0.02)),
+    "heavy tail": partial(fleet, disturbances=Disturbances(straggling=0.05, heavy_tail=True)),
+    "unequal nodes": partial(fleet, disturbances=Disturbances(node_spread=0.04)),
     "hot nodes": partial(fleet, disturbances=Disturbances(node_drift=0.1)),
     "hot racks": partial(fleet, disturbances=Disturbances(rack_drift=0.12)),
     "congestion": partial(fleet, disturbances=Disturbances(congestion=0.25)),

@@ -122,6 +122,8 @@ def test_an_intermittent_defect_shows_in_its_share_of_runs() -> None:
 DISTURBED = {
     "noise": (Disturbances(noise=0.02), 380, 420),
     "stragglers": (Disturbances(noise=0.0, straggling=1.0), 400 / 3, 400 / 3),
+    "a heavy tail": (Disturbances(noise=0.0, straggling=1.0, heavy_tail=True), 20, 400 / 1.2),
+    "unequal nodes": (Disturbances(noise=0.0, node_spread=0.04), 320, 400),
     "hot nodes": (Disturbances(noise=0.0, node_drift=0.1), 350, 400),
     "hot racks": (Disturbances(noise=0.0, rack_drift=0.1), 350, 400),
     "an older generation": (Disturbances(noise=0.0, slower_nodes=1.0), 200, 200),
