@@ -47,24 +47,23 @@ def leaf_name(leaf: int) -> str:
 
 
 def labelled(network: Network, membership: Membership, lots: random.Random) -> dict[str, Site]:
-    """The sites as a coordinator knows them, in topology order: by label, and those without one last.
+    """The sites as a coordinator knows them, in topology order: those without a label first, then by rack and name.
 
-    A node with a wrong label is labelled as if it stood in the place of a node of that leaf, in its rack too.
+    A node with a wrong label is labelled as if it stood in the first rack of that leaf.
     """
-    true = [int(leaf) for leaf in network.leaf_of]
-    first = {leaf: true.index(leaf) for leaf in set(true)}
+    leaf_of, rack_of = network.leaf_of.tolist(), network.rack_of.tolist()
+    first = {leaf: leaf_of.index(leaf) for leaf in set(leaf_of)}
     nodes = range(network.nodes)
     wrong = dict(membership.labels)
     for node in lots.sample(nodes, round(membership.mislabelled * network.nodes)):
-        wrong[node] = lots.choice([leaf for leaf in first if leaf != true[node]] or [true[node]])
+        wrong[node] = lots.choice([leaf for leaf in first if leaf != leaf_of[node]] or [leaf_of[node]])
     missing = {*lots.sample(nodes, round(membership.unlabelled * network.nodes))}
-    sites: dict[int, Site] = {}
-    for node in nodes:
-        place = node if node not in wrong else first[wrong[node]]
-        site = Site(name_of(node), f"rack{network.rack_of[place]}", leaf_name(true[place]))
-        sites[node] = Site(name_of(node)) if node in missing else site
-    order = sorted(nodes, key=lambda node: (node in missing, wrong.get(node, true[node]), node))
-    return {name_of(node): sites[node] for node in order}
+    place_of = {node: first[wrong[node]] if node in wrong else node for node in nodes}
+    sites = {name_of(node): Site(name_of(node)) for node in nodes if node in missing}
+    for node in sorted(set(nodes) - missing, key=lambda node: (rack_of[place_of[node]], node)):
+        place = place_of[node]
+        sites[name_of(node)] = Site(name_of(node), f"rack{rack_of[place]}", leaf_name(leaf_of[place]))
+    return sites
 
 
 def busy_nodes(network: Network, membership: Membership, lots: random.Random) -> frozenset[str]:

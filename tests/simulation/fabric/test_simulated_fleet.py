@@ -151,13 +151,13 @@ def test_what_lasts_is_the_same_for_all_methods() -> None:
 
 
 def test_labels_may_be_wrong_and_missing() -> None:
-    """A tenth of the nodes stands elsewhere, a quarter has no label and comes last; one is labelled by hand."""
+    """A tenth of the nodes stands elsewhere, a quarter has no label and comes first; one is labelled by hand."""
     sites = labelled(NETWORK, Membership(mislabelled=0.1, unlabelled=0.25, labels={0: 3}), random.Random("1"))
     true = labelled(NETWORK, Membership(), random.Random("1"))
     assert true["n17"] == Site("n17", "rack2", "leaf1")
     assert [*true] == [f"n{node}" for node in range(64)]
     missing = [node for node, site in sites.items() if site.leaf is None]
-    assert missing == [*sites][-16:]
+    assert missing == [*sites][:16]
     wrong = {node for node, site in sites.items() if site.leaf not in (None, true[node].leaf)}
     assert 1 <= len(wrong) <= 7
     assert all(sites[node].rack is not None for node in wrong)
