@@ -16,21 +16,21 @@ from functools import lru_cache
 import numpy as np
 from benchmarks.fabric.collectives import Collective, Hops, bus_share, hops_of
 from benchmarks.fabric.flows import Floats, Numbers, Uses, max_min_rates
-from benchmarks.fabric.network import NIC_GBPS, NVLINK_GBPS, RAILS, Health, Network
+from benchmarks.fabric.network import NIC_GBPS, NVLINK_GBPS, RAILS, FatTree, PartShares
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wave:
-    """Groups of nodes that run at the same time, on a network in this health.
+    """Groups of nodes that run at the same time, on a network whose `parts` deliver these shares.
 
     `others` has the link of each flow that belongs to nobody here. `seed` decides about ways. Each hop on a rail has
     this number of `queue_pairs`.
     """
 
-    network: Network
+    network: FatTree
     collective: Collective
     groups: Sequence[Numbers]
-    health: Health
+    parts: PartShares
     others: Numbers
     seed: int
     queue_pairs: int = 1
@@ -40,7 +40,7 @@ class Wave:
 
         A node alone reaches what its GPUs exchange over NVLink, of which a rail counts an eighth.
         """
-        inside = np.array([self.health.nodes[nodes].min() for nodes in self.groups]) * NVLINK_GBPS / RAILS
+        inside = np.array([self.parts.nodes[nodes].min() for nodes in self.groups]) * NVLINK_GBPS / RAILS
         shares = np.array([bus_share(self.collective, len(nodes)) if len(nodes) > 1 else 1.0 for nodes in self.groups])
         ceilings = np.repeat(inside / shares, RAILS)
         group, source, target = self._hops()
@@ -52,7 +52,7 @@ class Wave:
             np.concatenate([times, np.ones(len(others))]),
         )
         limits = np.concatenate([ceilings, np.full(len(others), NIC_GBPS)])
-        rates = max_min_rates(self.network.capacities(self.health), uses, limits)[: len(ceilings)]
+        rates = max_min_rates(self.network.capacities(self.parts), uses, limits)[: len(ceilings)]
         found: Floats = shares[:, None] * rates.reshape(len(self.groups), RAILS)
         return found
 
@@ -80,7 +80,7 @@ class Wave:
         keys = np.stack([group, source, target, rail, pair])
         way = hashes(keys, self.seed) % self.network.wiring.ways
         flow = group * RAILS + rail
-        np.minimum.at(ceilings, flow, self.network.ceilings(source, target, way, self.health))
+        np.minimum.at(ceilings, flow, self.network.ceilings(source, target, way, self.parts))
         links = np.stack(self.network.route(source, target, rail, way))
         is_used = links >= 0
         flows = np.broadcast_to(flow, links.shape)[is_used]

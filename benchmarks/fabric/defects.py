@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from benchmarks.fabric.network import Health, Network
+from benchmarks.fabric.network import FatTree, PartShares
 
 HANGS = 0.0
 """The share of normal at which nothing gets through: runs across the part wait until they are ended."""
@@ -49,27 +49,27 @@ class Defect:
         return self.chance == 1.0
 
 
-def health_with(network: Network, speed: np.ndarray, defects: Iterable[Defect]) -> Health:
+def shares_with(network: FatTree, speed: np.ndarray, defects: Iterable[Defect]) -> PartShares:
     """What all parts deliver if these defects show, in a fleet whose nodes have this speed; 1 is normal."""
-    health = network.healthy()
-    health.nodes[:] = speed
+    parts = network.healthy()
+    parts.nodes[:] = speed
     for defect in defects:
         match defect.part, defect.of:
             case BrokenPart.NODE, (node,):
-                health.nodes[node] *= 1.0 if defect.crashes else defect.share
+                parts.nodes[node] *= 1.0 if defect.crashes else defect.share
             case BrokenPart.LINK, (node,):
-                health.links[node, :] *= defect.share
+                parts.links[node, :] *= defect.share
             case BrokenPart.RAIL, (node, rail):
-                health.links[node, rail] *= defect.share
+                parts.links[node, rail] *= defect.share
             case BrokenPart.LEAF, (leaf,):
-                health.switches[leaf, :] *= defect.share
+                parts.switches[leaf, :] *= defect.share
             case BrokenPart.SWITCH, (leaf, rail):
-                health.switches[leaf, rail % network.planes] *= defect.share
+                parts.switches[leaf, rail % network.planes] *= defect.share
             case BrokenPart.WAY, (leaf, way):
-                health.ways[leaf, way] *= defect.share
+                parts.ways[leaf, way] *= defect.share
             case BrokenPart.PATH, (one, other):
-                health.paths[one, other] = defect.share
-    return health
+                parts.paths[one, other] = defect.share
+    return parts
 
 
 def showing(defects: Iterable[Defect], lots: random.Random) -> list[Defect]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from benchmarks.fabric.flows import Floats, Numbers
-from benchmarks.fabric.network import RAILS, Network
+from benchmarks.fabric.network import RAILS, FatTree
 
 REPETITIONS = 5
 """The median of so many counts for a run, as for the checks of muster."""
@@ -58,7 +58,7 @@ class DisturbedFleet:
 
     def __init__(
         self,
-        network: Network,
+        network: FatTree,
         disturbances: Disturbances,
         lasting: np.random.Generator,
         passing: np.random.Generator,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from benchmarks.fabric.network import Network
+from benchmarks.fabric.network import FatTree
 
 from muster_coordinator.model.probes import Site
 
@@ -46,7 +46,7 @@ def leaf_name(leaf: int) -> str:
     return f"leaf{leaf}"
 
 
-def labelled(network: Network, membership: Membership, lots: random.Random) -> dict[str, Site]:
+def labelled(network: FatTree, membership: Membership, lots: random.Random) -> dict[str, Site]:
     """The sites as a coordinator knows them, in topology order: those without a label first, then by rack and name.
 
     A node with a wrong label is labelled as if it stood in the first rack of that leaf.
@@ -66,6 +66,6 @@ def labelled(network: Network, membership: Membership, lots: random.Random) -> d
     return sites
 
 
-def busy_nodes(network: Network, membership: Membership, lots: random.Random) -> frozenset[str]:
+def busy_nodes(network: FatTree, membership: Membership, lots: random.Random) -> frozenset[str]:
     """The nodes that decline."""
     return frozenset(map(name_of, lots.sample(range(network.nodes), round(membership.declining * network.nodes))))

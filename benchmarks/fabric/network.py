@@ -73,7 +73,7 @@ def _cut(wanted: list[int], nodes: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-class Health(NamedTuple):
+class PartShares(NamedTuple):
     """What parts deliver, as a share of what they should: 1 if healthy, 0 if nothing gets through.
 
     `nodes` by node and `links` by node and rail. `switches` by leaf and number: it counts for all ports of the switch,
@@ -89,7 +89,7 @@ class Health(NamedTuple):
     paths: dict[tuple[int, int], float]
 
 
-class Route(NamedTuple):
+class HopLinks(NamedTuple):
     """The links of hops: one NIC to send, one to receive, and the links to and from a spine, -1 within a switch."""
 
     sends: Numbers
@@ -99,7 +99,7 @@ class Route(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Network:
+class FatTree:
     """The links of a wiring. Nodes, leaves, rails and ways have numbers from 0; nodes are numbered leaf by leaf."""
 
     wiring: Wiring
@@ -126,11 +126,11 @@ class Network:
         racks: Numbers = (np.cumsum(sizes) - sizes)[self.leaf_of] + place // NODES_PER_RACK
         return racks
 
-    def healthy(self) -> Health:
+    def healthy(self) -> PartShares:
         """Every part delivers all that it should."""
         leaves, ways = len(self.wiring.leaves), self.wiring.ways
         nodes, links = np.ones(self.nodes), np.ones((self.nodes, RAILS))
-        return Health(nodes, links, np.ones((leaves, self.planes)), np.ones((leaves, ways)), {})
+        return PartShares(nodes, links, np.ones((leaves, self.planes)), np.ones((leaves, ways)), {})
 
     def uplinks(self, leaf: int) -> tuple[Numbers, Numbers]:
         """The links of a leaf to the spines, and those from the spines."""
@@ -139,17 +139,17 @@ class Network:
         up = np.arange(first, first + each)
         return up, up + len(self.wiring.leaves) * each
 
-    def capacities(self, health: Health) -> Floats:
+    def capacities(self, parts: PartShares) -> Floats:
         """The capacity of each link in GB/s: NICs that send, NICs that receive, links to spines, links from spines."""
-        ports = health.switches[self.leaf_of][:, np.arange(RAILS) % self.planes]
-        nics = np.minimum(np.minimum(health.nodes[:, None], ports), health.links) * NIC_GBPS
+        ports = parts.switches[self.leaf_of][:, np.arange(RAILS) % self.planes]
+        nics = np.minimum(np.minimum(parts.nodes[:, None], ports), parts.links) * NIC_GBPS
         sizes = np.array(self.wiring.leaves, dtype=np.float64)
         switch = sizes * (RAILS / self.planes) * NIC_GBPS / self.wiring.oversubscription
-        shares = np.minimum(health.switches[:, :, None], health.ways[:, None, :])
+        shares = np.minimum(parts.switches[:, :, None], parts.ways[:, None, :])
         ways = ((switch / self.wiring.ways)[:, None, None] * shares).ravel()
         return np.concatenate([nics.ravel(), nics.ravel(), ways, ways])
 
-    def route(self, source: Numbers, target: Numbers, rail: Numbers, way: Numbers) -> Route:
+    def route(self, source: Numbers, target: Numbers, rail: Numbers, way: Numbers) -> HopLinks:
         """The links of hops from node to node on a rail, over the spine `way` if they leave their leaf."""
         nics = self.nodes * RAILS
         here, there = self.leaf_of[source], self.leaf_of[target]
@@ -159,13 +159,13 @@ class Network:
         down = 2 * nics + (switches + there * self.planes + plane) * self.wiring.ways + way
         leaves = here != there
         sends, receives = source * RAILS + rail, nics + target * RAILS + rail
-        return Route(sends, receives, np.where(leaves, up, -1), np.where(leaves, down, -1))
+        return HopLinks(sends, receives, np.where(leaves, up, -1), np.where(leaves, down, -1))
 
-    def ceilings(self, source: Numbers, target: Numbers, way: Numbers, health: Health) -> Floats:
+    def ceilings(self, source: Numbers, target: Numbers, way: Numbers, parts: PartShares) -> Floats:
         """What each hop can reach by itself because of the uplinks, path or way that it takes, in GB/s."""
         here, there = self.leaf_of[source], self.leaf_of[target]
-        shares = np.minimum(health.ways[here, way], health.ways[there, way])
-        for (one, other), share in health.paths.items():
+        shares = np.minimum(parts.ways[here, way], parts.ways[there, way])
+        for (one, other), share in parts.paths.items():
             across = ((here == one) & (there == other)) | ((here == other) & (there == one))
             shares[across] = np.minimum(shares[across], share)
         return np.where(here != there, shares * self.wiring.uplink_speed * NIC_GBPS, np.inf)

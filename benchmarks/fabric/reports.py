@@ -20,7 +20,7 @@ FAILED = ("run.raised", "DistBackendError: a peer has closed the connection")
 LATE = ("run.timeout", "not done within 60 s")
 VANISHED = (LOST, "its agent has vanished")
 
-Fault = tuple[str, str]
+MemberFault = tuple[str, str]
 """A reason for programs and a text for people."""
 
 
@@ -33,7 +33,7 @@ def measured(group: str, probe: Probe, busbw_gbps: float, rails_gbps: Iterable[f
     return _run(group, probe, Ending.FINISHED, places, objective=busbw_gbps)
 
 
-def ended(group: str, probe: Probe, faults: Mapping[str, Fault], ending: Ending) -> GroupRun:
+def ended(group: str, probe: Probe, faults: Mapping[str, MemberFault], ending: Ending) -> GroupRun:
     """Members ended with these faults, the others had no time to report."""
     blamed = [Blame(node=node, reason=reason, detail=detail) for node, (reason, detail) in faults.items()]
     places = tuple(
@@ -43,7 +43,7 @@ def ended(group: str, probe: Probe, faults: Mapping[str, Fault], ending: Ending)
     return _run(group, probe, ending, places, blamed=gravest(blamed))
 
 
-def has_reported(fault: Fault | None) -> bool:
+def has_reported(fault: MemberFault | None) -> bool:
     """Whether a member with this fault sent results: its ranks ended, and its agent was there to say so."""
     return fault is not None and fault[0].startswith("run.")
 

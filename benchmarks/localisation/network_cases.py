@@ -13,10 +13,10 @@ from benchmarks.fabric.collectives import Collective
 from benchmarks.fabric.defects import BrokenPart, Defect
 from benchmarks.fabric.disturbances import Disturbances
 from benchmarks.fabric.membership import HangEnding, Membership
-from benchmarks.fabric.network import RAILS, Network, Wiring, even_leaves, lopsided_leaves, uneven_leaves
-from benchmarks.fabric.simulated_fleet import FleetSetup
+from benchmarks.fabric.network import RAILS, FatTree, Wiring, even_leaves, lopsided_leaves, uneven_leaves
+from benchmarks.fabric.swept_fleet import FleetSetup
 
-Condition = Callable[[int], FleetSetup]
+FleetCondition = Callable[[int], FleetSetup]
 Break = Callable[[FleetSetup, random.Random], FleetSetup]
 NetworkCase = Callable[[int, random.Random], FleetSetup]
 
@@ -52,7 +52,7 @@ def fleet(  # each keyword is one way in which fleets differ
         rail_optimised=rail_optimised,
     )
     return FleetSetup(
-        network=Network(wiring),
+        network=FatTree(wiring),
         disturbances=disturbances or Disturbances(),
         membership=membership or Membership(),
         collective=collective,
@@ -60,7 +60,7 @@ def fleet(  # each keyword is one way in which fleets differ
     )
 
 
-CONDITIONS: dict[str, Condition] = {
+CONDITIONS: dict[str, FleetCondition] = {
     "calm": fleet,
     "noise 5%": partial(fleet, disturbances=Disturbances(noise=0.05)),
     "trees": partial(fleet, collective=Collective.TREE),
@@ -216,7 +216,7 @@ BREAKS: dict[str, Break] = {
 }
 
 
-def _case(condition: Condition, breaks: Break, nodes: int, lots: random.Random) -> FleetSetup:
+def _case(condition: FleetCondition, breaks: Break, nodes: int, lots: random.Random) -> FleetSetup:
     return breaks(condition(nodes), lots)
 
 

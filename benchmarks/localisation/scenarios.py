@@ -9,8 +9,8 @@ from typing import NamedTuple
 from benchmarks.fabric.defects import BrokenPart, Defect
 from benchmarks.fabric.disturbances import Disturbances
 from benchmarks.fabric.membership import Membership, labelled, leaf_name, name_of
-from benchmarks.fabric.network import Network
-from benchmarks.fabric.simulated_fleet import FleetSetup, SimulatedFleet
+from benchmarks.fabric.network import FatTree
+from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet
 from benchmarks.localisation.cases import OWN_CASES, Sites
 from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
 from benchmarks.localisation.network_cases import NETWORK_CASES
@@ -74,7 +74,7 @@ def _of_network(drawing: Drawing) -> Scenario:
     noisy = replace(drawn.disturbances, noise=max(drawing.noise, drawn.disturbances.noise))
     setup = replace(drawn, disturbances=noisy, max_parallel=drawing.max_parallel)
     sites = labelled(setup.network, setup.membership, lots)
-    fabric = SimulatedFleet(setup, sites, drawing.name, drawing.method)
+    fabric = SweptFleet(setup, sites, drawing.name, drawing.method)
     return Scenario(fabric, sites, truth_of(setup.network, setup.defects), normal_of(setup))
 
 
@@ -87,11 +87,11 @@ def normal_of(setup: FleetSetup) -> float:
     sites = labelled(setup.network, healthy.membership, random.Random(0))  # noqa: S311 - not a secret
     drawn = random.Random(0).sample(list(sites), len(sites))  # noqa: S311 - not a secret
     probes = [Probe(pair, "") for pair in zip(drawn[::2], drawn[1::2], strict=False)]
-    runs = SimulatedFleet(healthy, sites, "normal", "pairs").run_round(probes)
+    runs = SweptFleet(healthy, sites, "normal", "pairs").run_round(probes)
     return statistics.median(run.objective or 0.0 for run in runs)
 
 
-def truth_of(network: Network, defects: Sequence[Defect]) -> Truth:
+def truth_of(network: FatTree, defects: Sequence[Defect]) -> Truth:
     """The defects by the names that methods use."""
     switches, ways = (
         tuple(leaf_name(defect.of[0]) for defect in defects if defect.part is part)

@@ -7,8 +7,8 @@ np = pytest.importorskip("numpy")
 
 from benchmarks.fabric.collectives import Collective  # noqa: E402  it needs numpy
 from benchmarks.fabric.contention import Wave  # noqa: E402  it needs numpy
-from benchmarks.fabric.defects import BrokenPart, Defect, health_with  # noqa: E402  it needs numpy
-from benchmarks.fabric.network import Network, Wiring, even_leaves, uneven_leaves  # noqa: E402  it needs numpy
+from benchmarks.fabric.defects import BrokenPart, Defect, shares_with  # noqa: E402  it needs numpy
+from benchmarks.fabric.network import FatTree, Wiring, even_leaves, uneven_leaves  # noqa: E402  it needs numpy
 
 FOUR_LEAVES = even_leaves(64)
 ACROSS = [(node, node + 16) for node in range(16)]
@@ -24,12 +24,12 @@ def bandwidth(wiring: Wiring, groups, *defects: Defect, collective=Collective.RI
 
 def by_rail(wiring: Wiring, groups, *defects: Defect, collective=Collective.RING, others=(), seed=0, queue_pairs=1):
     """The bus bandwidth of each group on each rail in GB/s."""
-    network = Network(wiring)
+    network = FatTree(wiring)
     return Wave(
         network=network,
         collective=collective,
         groups=[np.array(group) for group in groups],
-        health=health_with(network, np.ones(network.nodes), defects),
+        parts=shares_with(network, np.ones(network.nodes), defects),
         others=np.array(others, dtype=np.int64),
         seed=seed,
         queue_pairs=queue_pairs,
@@ -141,6 +141,6 @@ def test_what_a_slow_group_leaves_is_for_others() -> None:
 def test_traffic_of_others_takes_its_part() -> None:
     """Four nodes send through an uplink of 200 GB/s on each rail, beside two flows of others on rail 0."""
     wiring = Wiring(leaves=(4, 4))
-    up, _ = Network(wiring).uplinks(0)
+    up, _ = FatTree(wiring).uplinks(0)
     pairs = [(node, node + 4) for node in range(4)]
     assert bandwidth(wiring, pairs, others=[up[0], up[0]]) == [pytest.approx(8 * 200 / 6, abs=0.001)] * 4

@@ -13,18 +13,18 @@ np = pytest.importorskip("numpy")
 from benchmarks.fabric.defects import BrokenPart, Defect  # noqa: E402  it needs numpy
 from benchmarks.fabric.disturbances import Disturbances  # noqa: E402  it needs numpy
 from benchmarks.fabric.membership import HangEnding, Membership, labelled  # noqa: E402  it needs numpy
-from benchmarks.fabric.network import Network, Wiring, even_leaves  # noqa: E402  it needs numpy
-from benchmarks.fabric.simulated_fleet import FleetSetup, SimulatedFleet  # noqa: E402  it needs numpy
+from benchmarks.fabric.network import FatTree, Wiring, even_leaves  # noqa: E402  it needs numpy
+from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet  # noqa: E402  it needs numpy
 
-NETWORK = Network(Wiring(leaves=even_leaves(64)))
-NARROW = Network(Wiring(leaves=even_leaves(64), oversubscription=2.0))
+NETWORK = FatTree(Wiring(leaves=even_leaves(64)))
+NARROW = FatTree(Wiring(leaves=even_leaves(64), oversubscription=2.0))
 QUIET = Disturbances(noise=0.0)
 
 
-def fleet_with(network: Network = NETWORK, method: str = "m", name: str = "1", **wrong: Any) -> SimulatedFleet:
+def fleet_with(network: FatTree = NETWORK, method: str = "m", name: str = "1", **wrong: Any) -> SweptFleet:
     """A fleet with this wrong."""
     setup = FleetSetup(network=network, **{"disturbances": QUIET, **wrong})
-    return SimulatedFleet(setup, labelled(network, setup.membership, random.Random("labels")), name, method)
+    return SweptFleet(setup, labelled(network, setup.membership, random.Random("labels")), name, method)
 
 
 def pairs(*numbers: tuple[int, int], by_rail: bool = False) -> list[Probe]:
@@ -94,7 +94,7 @@ def test_each_attempt_to_form_a_group_finds_one_busy_member() -> None:
     assert len(fleet.absent) == 3
 
 
-def busy_and_free(fleet: SimulatedFleet) -> tuple[str, str, str]:
+def busy_and_free(fleet: SweptFleet) -> tuple[str, str, str]:
     """A node that declines, and two of its rack that do not."""
     racks: dict[str | None, list[str]] = {}
     for node, site in fleet.sites.items():

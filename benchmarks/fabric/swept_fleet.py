@@ -21,12 +21,12 @@ from functools import partial
 import numpy as np
 from benchmarks.fabric.collectives import Collective
 from benchmarks.fabric.contention import Wave
-from benchmarks.fabric.defects import HANGS, BrokenPart, Defect, health_with, showing
+from benchmarks.fabric.defects import HANGS, BrokenPart, Defect, shares_with, showing
 from benchmarks.fabric.disturbances import Disturbances, DisturbedFleet
 from benchmarks.fabric.flows import Floats
 from benchmarks.fabric.membership import HangEnding, Membership, busy_nodes, name_of
-from benchmarks.fabric.network import RAILS, Health, Network
-from benchmarks.fabric.reports import BUSY, FAILED, KILLED, LATE, VANISHED, Fault, ended, measured
+from benchmarks.fabric.network import RAILS, FatTree, PartShares
+from benchmarks.fabric.reports import BUSY, FAILED, KILLED, LATE, VANISHED, MemberFault, ended, measured
 
 from muster_coordinator.model.probes import GroupRun, Probe, RunOutcome, Site
 from muster_coordinator.model.sweep_records import Blame, Ending
@@ -37,7 +37,7 @@ from muster_coordinator.sweeps.formation import Formation, form_again, formation
 class FleetSetup:
     """A fleet and all that is wrong with it. `max_parallel` bounds how many nodes run at the same time."""
 
-    network: Network
+    network: FatTree
     defects: tuple[Defect, ...] = ()
     disturbances: Disturbances = field(default_factory=Disturbances)
     membership: Membership = field(default_factory=Membership)
@@ -46,7 +46,7 @@ class FleetSetup:
     max_parallel: int | None = None
 
 
-class SimulatedFleet:
+class SweptFleet:
     """Runs groups of a fleet whose nodes are known as `sites`. `absent` are the nodes that take no further part.
 
     Under one `name` everything that lasts is the same; what differs from run to run is drawn for each `method`.
@@ -114,8 +114,8 @@ class SimulatedFleet:
     def _run(self, wave: list[Probe]) -> list[GroupRun]:
         shown = showing(self._setup.defects, self._lots)
         crashing = {name_of(defect.of[0]) for defect in shown if defect.part is BrokenPart.NODE and defect.crashes}
-        health = health_with(self._setup.network, self.disturbed.speed(self._rounds), shown)
-        rails = self._rail_rates(wave, health)
+        parts = shares_with(self._setup.network, self.disturbed.speed(self._rounds), shown)
+        rails = self._rail_rates(wave, parts)
         slowest = rails.min(axis=1, keepdims=True)
         noisy = self.disturbed.measured(np.hstack([RAILS * slowest, rails]))
         runs: list[GroupRun] = []
@@ -129,20 +129,20 @@ class SimulatedFleet:
                 runs.append(measured(group, probe, total, by_rail))
         return runs
 
-    def _rail_rates(self, probes: Sequence[Probe], health: Health) -> Floats:
+    def _rail_rates(self, probes: Sequence[Probe], parts: PartShares) -> Floats:
         """The bus bandwidth of each group on each rail, in GB/s, without noise."""
         wave = Wave(
             network=self._setup.network,
             collective=self._setup.collective,
             groups=[np.array([self._number[node] for node in probe.members]) for probe in probes],
-            health=health,
+            parts=parts,
             others=self.disturbed.other_traffic(),
             seed=self._seed + self._groups,
             queue_pairs=self._setup.queue_pairs,
         )
         return wave.rail_rates()
 
-    def _faults(self, probe: Probe, crashing: set[str], *, hangs: bool) -> tuple[dict[str, Fault], Ending]:
+    def _faults(self, probe: Probe, crashing: set[str], *, hangs: bool) -> tuple[dict[str, MemberFault], Ending]:
         """Why members report nothing, and how the group ends. An agent that vanishes comes first, then a crash."""
         membership = self._setup.membership
         if membership.vanishing and (
@@ -156,7 +156,7 @@ class SimulatedFleet:
             return dict.fromkeys(probe.members, KILLED), Ending.FINISHED
         return dict.fromkeys(probe.members, LATE) if hangs else {}, Ending.FINISHED
 
-    def _note_absent(self, run: GroupRun, faults: Mapping[str, Fault]) -> None:
+    def _note_absent(self, run: GroupRun, faults: Mapping[str, MemberFault]) -> None:
         if run.outcome is RunOutcome.VOID:
             self.absent.update(node for node, fault in faults.items() if fault is VANISHED)
 
