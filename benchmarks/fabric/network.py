@@ -25,6 +25,7 @@ NVLINK_GBPS = 450.0
 NODES_PER_LEAF = 32
 NODES_PER_RACK = 8
 FEWEST_LEAVES = 4
+ONE_LEAF = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,25 +45,28 @@ class Wiring:
 
 
 def even_leaves(nodes: int) -> tuple[int, ...]:
-    """Leaves of 32 nodes, smaller ones where they would be fewer than four."""
-    size = min(NODES_PER_LEAF, max(nodes // FEWEST_LEAVES, 1))
+    """Leaves of 32 nodes, smaller ones where they would be fewer than four; up to eight nodes share one."""
+    if nodes <= ONE_LEAF:
+        return (nodes,)
+    size = min(NODES_PER_LEAF, nodes // FEWEST_LEAVES)
     return (*[size] * (nodes // size), *[nodes % size][: nodes % size])
 
 
 def uneven_leaves(nodes: int) -> tuple[int, ...]:
-    """Leaves in turn half as large again, as large and half as large as the usual ones; of one node in tiny fleets."""
+    """Leaves in turn half as large again, as large and half as large as even ones."""
     even = even_leaves(nodes)
-    if even[0] == 1:
+    if len(even) == 1:
         return even
     wanted = [max(round(even[0] * share), 1) for _, share in zip(even, [1.5, 1.0, 0.5] * len(even), strict=False)]
     return _cut(wanted, nodes)
 
 
 def lopsided_leaves(nodes: int) -> tuple[int, ...]:
-    """One leaf has five of eight nodes, the others an eighth each: a third of all pairs stays inside a leaf at best."""
-    small = max(nodes // 8, 1)
-    large = max(nodes - 3 * small, 1)
-    return _cut([large, small, small, small], nodes)
+    """One leaf has five of eight nodes, three have an eighth each. A quarter of all pairs stays inside a leaf then."""
+    if nodes <= ONE_LEAF:
+        return (nodes,)
+    small = nodes // 8
+    return _cut([nodes - 3 * small, small, small, small], nodes)
 
 
 def _cut(wanted: list[int], nodes: int) -> tuple[int, ...]:

@@ -28,7 +28,15 @@ from pathlib import Path
 from benchmarks.figures import Figure, arguments, publish
 from benchmarks.localisation.cases import OWN_CASES
 from benchmarks.localisation.methods import METHODS, OURS
-from benchmarks.localisation.network_cases import BREAKS, CALM, CONDITIONS, HEALTHY_TWINS, KNOWN_GAPS, NETWORK_CASES
+from benchmarks.localisation.network_cases import (
+    BREAKS,
+    CALM,
+    CONDITIONS,
+    HEALTHY_TWINS,
+    KNOWN_GAPS,
+    NETWORK_CASES,
+    is_possible,
+)
 from benchmarks.localisation.network_summary import HEADER as NETWORK_HEADER
 from benchmarks.localisation.network_summary import network_figures, network_row, network_summary
 from benchmarks.localisation.plot import plot
@@ -64,7 +72,11 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
     """All cells with the first seed, then with the second, so that whoever stops has something of each."""
     cases = dict.fromkeys(case for those in options.cases for case in those)
     cells = product(options.nodes, cases, options.methods, options.noise, options.passes, [options.max_parallel])
-    wanted = [cell for cell in map(Cell._make, cells) if cell.passes == 1 or cell.method == OURS]
+    wanted = [
+        cell
+        for cell in map(Cell._make, cells)
+        if (cell.passes == 1 or cell.method == OURS) and (cell.case in OWN_CASES or is_possible(cell.case, cell.nodes))
+    ]
     return (Task(cell, seed) for seed in range(options.seeds) for cell in wanted)
 
 

@@ -184,10 +184,8 @@ def _broken(setup: FleetSetup, part: BrokenPart, *of: int, share: float = SLOW, 
 
 
 def _large_leaves(setup: FleetSetup) -> list[int]:
-    """The leaves that a fault can be told of; in a small fleet all."""
-    sizes = setup.network.wiring.leaves
-    large = [leaf for leaf, nodes in enumerate(sizes) if nodes >= FEWEST_AT_LEAF]
-    return large if len(large) > 1 else [*range(len(sizes))]
+    """The leaves of which a fault can be told."""
+    return [leaf for leaf, nodes in enumerate(setup.network.wiring.leaves) if nodes >= FEWEST_AT_LEAF]
 
 
 HEALTHY = "healthy"
@@ -216,6 +214,12 @@ BREAKS: dict[str, Break] = {
 }
 
 
+def is_possible(case: str, nodes: int) -> bool:
+    """Whether a fleet of this size can have the fault: there is none between leaves where there is only one."""
+    condition, broken = case.split(": ", 1)
+    return not broken.startswith(BETWEEN_NODES) or len(_large_leaves(CONDITIONS[condition](nodes))) > 1
+
+
 def _case(condition: FleetCondition, breaks: Break, nodes: int, lots: random.Random) -> FleetSetup:
     return breaks(condition(nodes), lots)
 
@@ -226,6 +230,9 @@ NETWORK_CASES: dict[str, NetworkCase] = {
     for broken in BREAKS
 }
 """Every condition with every fault."""
+
+BETWEEN_NODES = ("a leaf", "a switch", "a path", "a way")
+"""The beginnings of the names of faults between nodes, which need two leaves."""
 
 INTERMITTENT = ("a link half of the time", "a node 0.3 of the time")
 """The faults that are not persistent, of which no recall is asked."""

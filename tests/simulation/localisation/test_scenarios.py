@@ -14,6 +14,7 @@ from benchmarks.localisation.network_cases import (
     HEALTHY_TWINS,
     KNOWN_GAPS,
     NETWORK_CASES,
+    is_possible,
 )
 from benchmarks.localisation.scenarios import Drawing, scenario_of
 from benchmarks.localisation.scoring import play, score
@@ -28,10 +29,18 @@ def test_every_condition_and_every_fault_make_a_scenario(nodes: int) -> None:
     """Of a fleet of any size; its nodes are the same by their names."""
     crossed = [f"{condition}: healthy" for condition in CONDITIONS] + [f"calm: {broken}" for broken in BREAKS]
     for case in crossed:
+        if not is_possible(case, nodes):
+            continue
         scenario = scenario_of(drawing(case, nodes))
         assert scenario.sites.keys() == {f"n{node}" for node in range(nodes)}
         assert scenario.normal > 0
         assert bool(scenario.truth.broken) is not case.endswith("healthy")
+
+
+def test_a_fault_between_leaves_needs_two() -> None:
+    """Up to eight nodes share one."""
+    possible = {nodes: sum(is_possible(f"calm: {broken}", nodes) for broken in BREAKS) for nodes in (2, 8, 16)}
+    assert possible[2] == possible[8] < possible[16] == len(BREAKS)
 
 
 def test_the_sets_name_cases() -> None:
