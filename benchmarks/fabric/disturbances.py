@@ -67,7 +67,7 @@ class DisturbedFleet:
         self._disturbances = disturbances
         self._passing = passing
         nodes, leaves = network.nodes, len(network.wiring.leaves)
-        self.slower = lasting.permutation(nodes)[: round(disturbances.slower_nodes * nodes)]
+        self.slower = slower_nodes(disturbances, nodes, lasting)
         self._node_phase = lasting.random(nodes)
         self._rack_phase = lasting.random(nodes)[network.rack_of]
         self._congested = lasting.random(leaves) < disturbances.congestion
@@ -107,6 +107,11 @@ class DisturbedFleet:
         if not self._disturbances.heavy_tail:
             return np.full(runs, STRAGGLER)
         return np.minimum(TAIL_FROM * (1 + self._passing.pareto(TAIL_INDEX, runs)), LONGEST_TAIL)
+
+
+def slower_nodes(disturbances: Disturbances, nodes: int, lasting: np.random.Generator) -> Numbers:
+    """The nodes of the older generation: the first that is drawn for a fleet."""
+    return lasting.permutation(nodes)[: round(disturbances.slower_nodes * nodes)]
 
 
 def _heat(phase: Floats, moment: int) -> Floats:

@@ -1,13 +1,15 @@
 """What goes wrong with members of groups: labels, invitations, agents that vanish, ranks that end each other."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from benchmarks.fabric.network import FatTree
 
 from muster_coordinator.model.probes import Site
+
+TYPES = ("new", "old")
 
 
 class HangEnding(StrEnum):
@@ -22,14 +24,16 @@ class Membership:
     """What goes wrong, as shares and probabilities.
 
     `mislabelled` is the share of nodes with the label of another leaf, `unlabelled` that of nodes without one; `labels`
-    has further wrong labels: a leaf for a node. `declining` is the share of nodes that are busy and decline
-    every invitation. An agent vanishes in a run with probability `vanishing`. If the ranks of a node crash, those of
-    each other member are killed, too, with probability `drags`, and else fail with an exception.
+    has further wrong labels: a leaf for a node. With `typed`, each node declares its machine type. `declining` is the
+    share of nodes that are busy and decline every invitation. An agent vanishes in a run with probability `vanishing`.
+    If the ranks of a node crash, those of each other member are killed, too, with probability `drags`, and else fail
+    with an exception.
     """
 
     mislabelled: float = 0.0
     unlabelled: float = 0.0
     labels: Mapping[int, int] = field(default_factory=dict)
+    typed: bool = False
     declining: float = 0.0
     vanishing: float = 0.0
     drags: float = 0.0
@@ -46,10 +50,13 @@ def leaf_name(leaf: int) -> str:
     return f"leaf{leaf}"
 
 
-def labelled(network: FatTree, membership: Membership, lots: random.Random) -> dict[str, Site]:
+def labelled(
+    network: FatTree, membership: Membership, lots: random.Random, older: Collection[int] = ()
+) -> dict[str, Site]:
     """The sites as a coordinator knows them, in topology order: those without a label first, then by rack and name.
 
-    A node with a wrong label is labelled as if it stood in the first rack of that leaf.
+    A node with a wrong label is labelled as if it stood in the first rack of that leaf. `older` nodes are of another
+    machine type.
     """
     leaf_of, rack_of = network.leaf_of.tolist(), network.rack_of.tolist()
     first = {leaf: leaf_of.index(leaf) for leaf in set(leaf_of)}
@@ -59,10 +66,12 @@ def labelled(network: FatTree, membership: Membership, lots: random.Random) -> d
         wrong[node] = lots.choice([leaf for leaf in first if leaf != leaf_of[node]] or [leaf_of[node]])
     missing = {*lots.sample(nodes, round(membership.unlabelled * network.nodes))}
     place_of = {node: first[wrong[node]] if node in wrong else node for node in nodes}
-    sites = {name_of(node): Site(name_of(node)) for node in nodes if node in missing}
+    types = {node: TYPES[node in older] if membership.typed else None for node in nodes}
+    sites = {name_of(node): Site(name_of(node), machine_type=types[node]) for node in nodes if node in missing}
     for node in sorted(set(nodes) - missing, key=lambda node: (rack_of[place_of[node]], node)):
         place = place_of[node]
-        sites[name_of(node)] = Site(name_of(node), f"rack{rack_of[place]}", leaf_name(leaf_of[place]))
+        rack, leaf = f"rack{rack_of[place]}", leaf_name(leaf_of[place])
+        sites[name_of(node)] = Site(name_of(node), rack, leaf, machine_type=types[node])
     return sites
 
 

@@ -89,6 +89,9 @@ CONDITIONS: dict[str, FleetCondition] = {
     "congestion": partial(fleet, disturbances=Disturbances(congestion=0.25)),
     "lasting congestion": partial(fleet, disturbances=Disturbances(congestion=0.25, lasting=True)),
     "two generations": partial(fleet, disturbances=Disturbances(slower_nodes=0.5)),
+    "two generations, declared": partial(
+        fleet, disturbances=Disturbances(slower_nodes=0.5), membership=Membership(typed=True)
+    ),
     "60% at half speed": partial(fleet, disturbances=Disturbances(slower_nodes=0.6)),
     "a bad day": partial(
         fleet,
@@ -204,6 +207,7 @@ BREAKS: dict[str, Break] = {
     "a path at 40%": a_path,
     "a way at 40%": a_way,
     "5% of the nodes": partial(nodes_at, share=0.05),
+    "a node hangs": partial(a_node, share=0.0),
     "a link hangs": partial(a_link, share=0.0),
     "a leaf hangs": partial(a_leaf, share=0.0),
     "a path hangs": partial(a_path, share=0.0),

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
 from benchmarks.fabric.defects import BrokenPart, Defect
-from benchmarks.fabric.disturbances import Disturbances
+from benchmarks.fabric.disturbances import Disturbances, slower_nodes
 from benchmarks.fabric.membership import Membership, labelled, leaf_name, name_of
 from benchmarks.fabric.network import FatTree
-from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet
+from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet, number_of
 from benchmarks.localisation.cases import OWN_CASES, Sites
 from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
 from benchmarks.localisation.network_cases import NETWORK_CASES
@@ -73,7 +74,8 @@ def _of_network(drawing: Drawing) -> Scenario:
     drawn = NETWORK_CASES[drawing.case](drawing.nodes, lots)
     noisy = replace(drawn.disturbances, noise=max(drawing.noise, drawn.disturbances.noise))
     setup = replace(drawn, disturbances=noisy, max_parallel=drawing.max_parallel)
-    sites = labelled(setup.network, setup.membership, lots)
+    older = slower_nodes(setup.disturbances, drawing.nodes, np.random.default_rng(number_of(drawing.name)))
+    sites = labelled(setup.network, setup.membership, lots, frozenset(older.tolist()))
     fabric = SweptFleet(setup, sites, drawing.name, drawing.method)
     return Scenario(fabric, sites, truth_of(setup.network, setup.defects), normal_of(setup))
 

@@ -3,6 +3,7 @@
 import pytest
 
 from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.model.probes import Probe
 
 pytest.importorskip("numpy")
 
@@ -57,6 +58,15 @@ def test_all_methods_meet_the_same_fleet(case: str) -> None:
     assert len({scenario.truth.faults for scenario in scenarios}) == 1
     assert all(scenario.sites == scenarios[0].sites for scenario in scenarios)
     assert len({scenario.normal for scenario in scenarios}) == 1
+
+
+def test_two_generations_may_be_declared() -> None:
+    """The nodes that are slow have a machine type of their own."""
+    scenario = scenario_of(drawing("two generations, declared: healthy"))
+    runs = scenario.fabric.run_round([Probe((node,), "") for node in scenario.sites])
+    slow = {run.members[0] for run in runs if (run.objective or 0) < 300}
+    assert len(slow) == 32
+    assert slow == {node for node, site in scenario.sites.items() if site.machine_type == "old"}
 
 
 def test_a_wrong_label_puts_a_healthy_node_into_the_bad_leaf() -> None:
