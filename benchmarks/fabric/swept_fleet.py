@@ -49,18 +49,19 @@ class FleetSetup:
 class SweptFleet:
     """Runs groups of a fleet whose nodes are known as `sites`. `absent` are the nodes that take no further part.
 
-    Under one `name` everything that lasts is the same; what differs from run to run is drawn for each `method`.
+    Under one `name` everything that lasts is the same; what differs from run to run is drawn for each `method`. Each
+    draw has a name of its own: two that share one would pick the same nodes.
     """
 
     def __init__(self, setup: FleetSetup, sites: Mapping[str, Site], name: str, method: str) -> None:
         self.sites = sites
         self.absent: set[str] = set()
         self._setup = setup
-        self._lots = random.Random(f"{name} {method}")  # noqa: S311 - not a secret
-        self._seed = number_of(f"{name} {method}")
+        self._lots = random.Random(f"{name} {method} faults")  # noqa: S311 - not a secret
+        self._seed = number_of(f"{name} {method} ways")
         lasting, passing = (np.random.default_rng(number_of(drawn)) for drawn in (name, f"{name} {method}"))
         self.disturbed = DisturbedFleet(setup.network, setup.disturbances, lasting, passing)
-        self.busy = busy_nodes(setup.network, setup.membership, random.Random(name))  # noqa: S311 - not a secret
+        self.busy = busy_nodes(setup.network, setup.membership, random.Random(f"{name} busy"))  # noqa: S311 - see above
         self._number = {name_of(node): node for node in range(setup.network.nodes)}
         self._rounds = self._groups = 0
 

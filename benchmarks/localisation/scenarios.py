@@ -70,7 +70,7 @@ def _of_own(drawing: Drawing) -> Scenario:
 
 
 def _of_network(drawing: Drawing) -> Scenario:
-    lots = random.Random(drawing.name)  # noqa: S311 - not a secret
+    lots = lots_of(f"{drawing.name} fleet")  # and not those of the method, or both would draw the same nodes
     drawn = NETWORK_CASES[drawing.case](drawing.nodes, lots)
     noisy = replace(drawn.disturbances, noise=max(drawing.noise, drawn.disturbances.noise))
     setup = replace(drawn, disturbances=noisy, max_parallel=drawing.max_parallel)

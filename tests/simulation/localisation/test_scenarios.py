@@ -60,6 +60,24 @@ def test_all_methods_meet_the_same_fleet(case: str) -> None:
     assert len({scenario.normal for scenario in scenarios}) == 1
 
 
+def test_draws_are_independent() -> None:
+    """A bad node is busy, is in the first group, and is of the older generation as often as any other."""
+    busy = first = older = 0
+    for seed in range(400):
+        scenario = scenario_of(drawing("two generations, declared: a node at 40%", seed=seed))
+        (fault,) = scenario.truth.faults
+        older += scenario.sites[fault.of[0]].machine_type == "old"
+        planned = METHODS["adaptive"](MethodInput(scenario.sites, drawing("", seed=seed).name, 1, 400.0)).policy
+        first += fault.of[0] in planned.next_groups((), frozenset())[0].members
+        declining = scenario_of(drawing("a fifth declines: a node at 40%", seed=seed))
+        (fault,) = declining.truth.faults
+        declining.fabric.run_round([Probe((node,), "") for node in declining.sites])
+        busy += fault.of[0] in declining.fabric.absent
+    assert busy / 400 == pytest.approx(0.2, abs=0.07)
+    assert older / 400 == pytest.approx(0.5, abs=0.09)
+    assert first / 400 == pytest.approx(2 / 64, abs=0.03)
+
+
 def test_two_generations_may_be_declared() -> None:
     """The nodes that are slow have a machine type of their own."""
     scenario = scenario_of(drawing("two generations, declared: healthy"))
