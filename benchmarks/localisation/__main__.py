@@ -56,7 +56,7 @@ SETS: Mapping[str, Sequence[str]] = {
 }
 
 CASES_HELP = f"""sets: {", ".join(SETS)}; cases of the set own: {", ".join(OWN_CASES)}; others: 'CONDITION: FAULT' with
-the conditions {", ".join(CONDITIONS)} and the faults {", ".join(BREAKS)}"""
+the conditions {" | ".join(CONDITIONS)} and the faults {" | ".join(BREAKS)}"""
 
 
 def cases_of(name: str) -> Sequence[str]:

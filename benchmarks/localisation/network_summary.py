@@ -101,7 +101,7 @@ def network_summary(scores: Sequence[Score]) -> NetworkSummary:
 
 
 def network_row(cell: Cell, found: NetworkSummary, group_s: float) -> tuple[str, ...]:
-    """One line of the table. A round takes `group_s`."""
+    """One line of the table. A round takes `group_s`, if all of its groups run at once."""
     which = (
         str(cell.nodes),
         cell.case,
@@ -113,7 +113,8 @@ def network_row(cell: Cell, found: NetworkSummary, group_s: float) -> tuple[str,
     false = str(found.false.tries), str(found.false), found.false.interval, f"{found.healthy_named:.3g}"
     truth = str(found.recall), found.recall.interval, str(found.touched)
     said = (*map(str, found.verdicts.values()), str(found.fleet_wide), f"{found.open:.3g}")
-    cost = f"{found.rounds:g}", f"{found.runs:.3g}", f"{found.rounds * group_s:g}", f"{found.plan_s:.2g}"
+    wall_s = "" if cell.max_parallel else f"{found.rounds * group_s:g}"
+    cost = f"{found.rounds:g}", f"{found.runs:.3g}", wall_s, f"{found.plan_s:.2g}"
     return (*which, *false, *truth, *said, *cost)
 
 
@@ -122,7 +123,8 @@ def network_figures(summaries: Mapping[Cell, NetworkSummary]) -> Iterator[Figure
     for cell, found in summaries.items():
         if cell.method != OURS:
             continue
-        what = f"{cell.case}, {cell.nodes} nodes, noise {cell.noise:g}, passes {cell.passes}"
+        at_once = f", {cell.max_parallel} at once" if cell.max_parallel else ""
+        what = f"{cell.case}, {cell.nodes} nodes{at_once}, noise {cell.noise:g}, passes {cell.passes}"
         low, high = interval_of(*found.false)
         spread = {"n": found.false.tries, "low": low, "high": high}
         yield Figure(what=f"sweeps that name something healthy: {what}", unit="", value=found.false.value,
