@@ -2,7 +2,8 @@
 
 The hops of a group on one rail move at one pace, because each rank passes on what it gets: they are one flow. A rail
 does not wait for the others, so a fast rail takes its full share although the slowest rail decides when the group is
-done. Real groups lie between this and eight rails in step; the difference matters only where links are full.
+done. Real groups lie between this and eight rails in step, which leave more to others where links are full: of 64 nodes
+in pairs over four ways, the median pair reaches 229 GB/s like this and 256 in step, the slowest tenth 178 in both.
 
 ECMP: a switch hashes the addresses and ports of a connection and so sends it over one of the ways, always the same in
 one run. Two connections on one way share it, however idle the others are. With several queue pairs, a hop is cut into
