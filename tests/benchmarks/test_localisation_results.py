@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from benchmarks.localisation_results import Cell, Results, Task
+import pytest
 
-from benchmarks import localisation_results
+pytest.importorskip("numpy")
+
+from benchmarks.localisation.results import Cell, Results, Task, measured
 
 CELL = Cell(nodes=16, case="rails", method="adaptive", noise=0.02, passes=1)
 
@@ -26,4 +28,4 @@ def test_without_a_file_nothing_is_kept() -> None:
     results = Results(None)
     results.measure([Task(CELL, 0)], jobs=1)
     assert results.cells[CELL][0].accused == 0
-    assert localisation_results.measured(Task(CELL, 0)).exact == results.cells[CELL][0].exact
+    assert measured(Task(CELL, 0)).exact == results.cells[CELL][0].exact

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
+from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.rules.culprit import Part

@@ -3,8 +3,8 @@
 import itertools
 
 import pytest
-from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
-from benchmarks.localisation_scoring import play
+from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
+from benchmarks.localisation.scoring import play
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

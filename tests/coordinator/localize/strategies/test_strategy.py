@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from benchmarks.localisation_fabric import Fabric, Faults, lots_of, sites_of
+from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from benchmarks.localisation_cases import SHARES
-from benchmarks.localisation_methods import METHODS, OURS
-from benchmarks.localisation_results import Cell
-from benchmarks.localisation_summary import USUAL_NOISE, Summaries
+from benchmarks.localisation.cases import SHARES
+from benchmarks.localisation.methods import METHODS, OURS
+from benchmarks.localisation.results import Cell
+from benchmarks.localisation.summary import USUAL_NOISE, Summaries
 from benchmarks.panels import DOWN, LEGEND, TOP, Panel, Scale, document, legend, row
 
 TITLE = "Finding the culprit in a simulated fabric: medians and shares of all seeds"

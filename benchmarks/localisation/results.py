@@ -1,6 +1,7 @@
 """Scores of the localisation benchmark: how one comes about, and a file that keeps them so that a run can go on."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -8,20 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.localisation_cases import CASES
-from benchmarks.localisation_fabric import Fabric, lots_of, sites_of
-from benchmarks.localisation_methods import METHODS
-from benchmarks.localisation_scoring import Score, play, score
+from benchmarks.localisation.methods import METHODS, MethodInput
+from benchmarks.localisation.scenarios import Drawing, scenario_of
+from benchmarks.localisation.scoring import Score, play, score
 
 
 class Cell(NamedTuple):
-    """What is measured over and over with other seeds. `noise` is the relative standard deviation of a repetition."""
+    """What is measured over and over with other seeds.
+
+    `noise` is the relative standard deviation of a repetition, `max_parallel` bounds the nodes that run at once.
+    """
 
     nodes: int
     case: str
     method: str
     noise: float
     passes: int
+    max_parallel: int | None = None
 
 
 class Task(NamedTuple):
@@ -34,13 +38,14 @@ class Task(NamedTuple):
 def measured(task: Task) -> Score:
     """Plays one case. All methods get the same fabric, and noise of their own."""
     cell = task.cell
-    sites = sites_of(cell.nodes)
     drawn = f"{cell.case} {cell.nodes} {task.seed}"
-    faults = CASES[cell.case](sites, lots_of(drawn))
-    method = METHODS[cell.method](sites, drawn, cell.passes)
-    fabric = Fabric(sites, faults, cell.noise, lots_of(f"{drawn} {cell.method}"))
-    played = play(method.policy, fabric)
-    return score(sites, played, method.answer(played.runs), faults)
+    scenario = scenario_of(Drawing(cell.case, cell.nodes, drawn, cell.method, cell.noise, cell.max_parallel))
+    method = METHODS[cell.method](MethodInput(scenario.sites, drawn, cell.passes, scenario.normal))
+    played = play(method.policy, scenario.fabric)
+    began = time.process_time()
+    answer = method.answer(played.runs)
+    played.plan_s += time.process_time() - began
+    return score(scenario.sites, played, answer, scenario.truth)
 
 
 class Results:

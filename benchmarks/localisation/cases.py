@@ -1,9 +1,9 @@
-"""The cases of the localisation benchmark: which faults a fabric has, drawn by lot."""
+"""The cases on the fabric of the localisation benchmark itself: which faults it has, drawn by lot."""
 
 import random
 from collections.abc import Callable
 
-from benchmarks.localisation_fabric import RAILS, Faults
+from benchmarks.localisation.fabric import RAILS, Faults
 
 from muster_coordinator.model.probes import Site
 
@@ -72,7 +72,7 @@ def leaves_of(sites: Sites) -> list[str]:
     return sorted({site.leaf for site in sites.values() if site.leaf is not None})
 
 
-CASES: dict[str, Draw] = {
+OWN_CASES: dict[str, Draw] = {
     **{f"nodes {share:.1%}": nodes_at(share) for share in SHARES},
     "rails": rails,
     "links": links,

@@ -7,6 +7,7 @@ what is wrong with its link, a rail, its leaf or a path shows only in runs with 
 
 import random
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -60,6 +61,15 @@ class Fabric:
         self._noise = noise
         self._lots = lots
         self._runs = 0
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """No node: all are always there."""
+        return frozenset()
+
+    def run_round(self, probes: Iterable[Probe]) -> list[GroupRun]:
+        """What the groups show, which do not disturb each other."""
+        return [self.run(probe) for probe in probes]
 
     def run(self, probe: Probe) -> GroupRun:
         """What the group shows. A crash takes down all members and does not tell whose it was."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.figures import Figure, Target
-from benchmarks.localisation_cases import CASES
-from benchmarks.localisation_methods import METHODS, OURS
-from benchmarks.localisation_results import Cell
-from benchmarks.localisation_scoring import Score
+from benchmarks.localisation.methods import METHODS, OURS
+from benchmarks.localisation.results import Cell
+from benchmarks.localisation.scenarios import CASES
+from benchmarks.localisation.scoring import Score
 
 HEADER = (
     "nodes",
