@@ -51,7 +51,7 @@ class RunOutcome(StrEnum):
 class GroupRun:
     """What one run of one group showed.
 
-    `crashed` are the members whose own ranks crashed; the cause may be what other members sent. `hard` says that ranks
+    `crashed` are the members whose own ranks crashed, if not all did; the cause may be what others sent. `hard` says that ranks
     crashed or that a verdict was FAIL. `detail` says for people why the run was bad. If the rails ran separately,
     `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host` says that
     members share a host, and so its cores and memory bandwidth.

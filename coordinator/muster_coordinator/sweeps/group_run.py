@@ -15,7 +15,7 @@ sent, the share of rounds in which the rank came last, and the seconds of its ow
 
 def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun:
     """The result of an ended group; `rail_metric` names the metric with a number for each rail."""
-    crashed = frozenset(blame.node for blame in group.blamed if blame.reason in CRASHED)
+    crashed = _crashed(group)
     failures = [
         f"{place.node}: {finding.summary}"
         for place in group.places
@@ -30,13 +30,25 @@ def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun
         objective=group.objective,
         rails=_rails(group, rail_metric) if group.by_rail and rail_metric is not None else (),
         crashed=crashed,
-        hard=bool(crashed) or any(place.verdict is Verdict.FAIL for place in group.places),
+        hard=any(blame.reason in CRASHED for blame in group.blamed)
+        or any(place.verdict is Verdict.FAIL for place in group.places),
         detail="; ".join(blamed or failures),
         on_one_host=_share_a_host(group),
         sent=_of_nodes(group, SENT, min),
         latest=_of_nodes(group, LATEST, max),
         work_s=_of_nodes(group, WORK, max),
     )
+
+
+def _crashed(group: GroupRecord) -> frozenset[str]:
+    """The members whose own ranks crashed; none if those of all members of a group did.
+
+    If one rank hangs, the library aborts every rank that waits for it, so all processes end in the same way, whatever
+    has happened: a node, a link or a switch lets nothing through, or one rank crashed first. Source: PyTorch tears a
+    process down when an operation times out, unless TORCH_NCCL_ASYNC_ERROR_HANDLING is 0.
+    """
+    crashed = frozenset(blame.node for blame in group.blamed if blame.reason in CRASHED)
+    return frozenset() if len(group.members) > 1 and crashed.issuperset(group.members) else crashed
 
 
 def _outcome(group: GroupRecord) -> RunOutcome:

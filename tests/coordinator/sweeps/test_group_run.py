@@ -71,6 +71,15 @@ def test_crashes_and_failed_verdicts_are_hard_evidence() -> None:
     assert not group_run_of(group([PASS, PASS])).hard
 
 
+@cases("size", [1, 2, 3])
+def test_if_all_ranks_end_alike_nobody_is_named(size: int) -> None:
+    """A library ends all ranks of a group that hangs; only alone is it the node's own crash."""
+    names = [f"n{number}" for number in range(size)]
+    ended = group_run_of(group([UNKNOWN] * size, **dict.fromkeys(names, "run.killed")))
+    assert (ended.outcome, ended.hard) == (RunOutcome.BAD, True)
+    assert ended.crashed == (frozenset(names) if size == 1 else frozenset())
+
+
 @pytest.mark.parametrize(
     ("addresses", "on_one_host"),
     [
