@@ -104,7 +104,7 @@ def node_at(site: Site, *, devices: int) -> Node:
 
 FAULTS = {
     "slow and crashing nodes": (Faults(nodes={"n5": 0.7, "n9": 0.1, "n40": 0.0}), {"n5", "n9", "n40"}),
-    "two bad nodes in most pairs": (Faults(nodes=dict.fromkeys((f"n{n}" for n in range(0, 60, 3)), 0.5)), None),
+    "two bad nodes in most pairs": (Faults(nodes={f"n{n}": 0.3 + n / 200 for n in range(0, 60, 3)}), None),
     "links": (Faults(links={"n7": 0.6, "n33": 0.2}), {"n7", "n33"}),
     "rails": (Faults(rails={("n7", 3): 0.6, ("n33", 0): 0.2}), {"n7", "n33"}),
     "a leaf": (Faults(leaves={"leaf1": 0.6}), {"leaf1"}),

@@ -39,6 +39,21 @@ def partners_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
     return _runs_needed(nodes, BAD_AT_RANDOM, FALSE_NODES, bad)
 
 
+def runs_may_be_chance(nodes: int, bad: Sequence[GroupRun], good: int) -> bool:
+    """Whether some node of a fleet has runs like `bad`, beside `good` ones, by chance more often than accepted.
+
+    The expected number of nodes that have at least as many bad ones among as many runs, by the binomial distribution.
+    Runs that broke are no chance: noise makes no ranks crash. Runs that reached nearly the same are less likely one.
+    """
+    slow = [run for run in bad if not run.hard]
+    if len(slow) < len(bad):
+        return False
+    runs = len(bad) + good
+    again = BAD_AT_RANDOM * CLOSE_AT_RANDOM if _within(CLOSE, bad) else BAD_AT_RANDOM
+    ways = math.comb(runs, len(bad))
+    return nodes * ways * BAD_AT_RANDOM * again ** (len(bad) - 1) > FALSE_NODES
+
+
 def path_runs_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
     """The number of runs like `bad` that convict a path in a fleet of `nodes`. A path has two ends."""
     return _runs_needed(nodes, 2 * BAD_AT_RANDOM, FALSE_PATHS, bad)

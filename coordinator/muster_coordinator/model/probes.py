@@ -51,10 +51,10 @@ class RunOutcome(StrEnum):
 class GroupRun:
     """What one run of one group showed.
 
-    `crashed` are the members whose own ranks crashed, if not all did; the cause may be what others sent. `hard` says that ranks
-    crashed or that a verdict was FAIL. `detail` says for people why the run was bad. If the rails ran separately,
-    `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host` says that
-    members share a host, and so its cores and memory bandwidth.
+    `crashed` are the members whose own ranks crashed, if not all did; the cause may be what others sent. `hard` says
+    that ranks crashed or that a verdict was FAIL. `detail` says for people why the run was bad. If the rails ran
+    separately, `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host`
+    says that members share a host, and so its cores and memory bandwidth.
 
     The other fields are by node and hold only what was measured. `sent`: what the node sent while no other node sent,
     in GB/s, in groups of two only. `latest`: the share of rounds in which one of its ranks came last, from 0 to 1.

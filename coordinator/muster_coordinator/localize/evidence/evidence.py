@@ -31,7 +31,7 @@ class GroupEvidence:
     @cached_property
     def thresholds(self) -> Thresholds:
         """The typical values, and the threshold for slow runs."""
-        return Thresholds(len(self.sites), self.runs)
+        return Thresholds(len(self.sites), self.runs, self.fabric)
 
     @cached_property
     def _bad(self) -> tuple[bool, ...]:
@@ -80,7 +80,7 @@ class GroupEvidence:
     def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
         if bad:
             cleared.difference_update(suspected_members(run) if run.crashed else ())
-        elif run.is_pass and (len(run.members) > 1 or self.thresholds.only_alone):
+        elif run.is_pass and (self.thresholds.clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
             cleared.update(run.members)
 
     @cached_property

@@ -42,6 +42,15 @@ class KnownFabric:
         leaf = self.sites[node].leaf
         return frozenset(() if leaf is None else self.leaves[leaf]) - {node}
 
+    def leaves_of(self, nodes: Iterable[str]) -> frozenset[str | None]:
+        """The leaves of these nodes, with None if one is unknown."""
+        return frozenset(site.leaf if (site := self.sites.get(node)) is not None else None for node in nodes)
+
+    def is_inside(self, nodes: Iterable[str]) -> bool:
+        """Whether all these nodes are known to stand at one leaf."""
+        leaves = self.leaves_of(nodes)
+        return len(leaves) == 1 and None not in leaves
+
     def path(self, one: str, other: str) -> Path:
         """The path between two nodes: from leaf to leaf, or from node to node if a leaf is unknown."""
         leaves = [leaf for node in (one, other) if (leaf := self.sites[node].leaf) is not None]

@@ -21,6 +21,11 @@ class NodeHistory:
     void: list[GroupRun] = field(default_factory=list)
 
     @property
+    def has_shown_something(self) -> bool:
+        """Whether it had a run that was good or bad."""
+        return bool(self.good or self.bad)
+
+    @property
     def good_together(self) -> list[GroupRun]:
         return [run for run in self.good if len(run.members) > 1]
 

@@ -1,20 +1,23 @@
 """The typical values of a sweep, and its slow runs: for nodes alone and together, and lower on shared hosts.
 
-Runs of one node and runs of several nodes are compared only among themselves. Nodes may lie, so a liar must not make
-healthy nodes slow by a value that no node can reach. Each bound below says how it prevents that.
+Runs of one node, inside a leaf and across leaves are compared only among themselves. Nodes may lie, so a liar must not
+make healthy nodes slow by a value that no node can reach. Each bound below says how it prevents that.
 
 The cached properties take O(n log n) for n runs, once.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 
+from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.threshold import (
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
+    best_of,
     spread_of,
     threshold_of,
 )
@@ -31,29 +34,87 @@ Measured by simulation, in 960 round robins where half of the nodes reach 0.5: a
 """
 
 
+class Kind(StrEnum):
+    """What runs of a kind have in common: the parts that they cross. Only runs of one kind are compared.
+
+    A run is ACROSS if its members stand at several leaves, or if a leaf is unknown.
+    """
+
+    ALONE = "alone"
+    INSIDE = "inside a leaf"
+    ACROSS = "across leaves"
+
+
+CLEARING = 0.6
+"""A run that shares its links with others may be slow without a fault, but then it hides one. It clears its members if
+it reached this share of what runs of several nodes typically do at best.
+
+Example: links between leaves are 2:1 oversubscribed, so pairs across leaves reach 200 of 400 GB/s while all run at
+once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
+"""
+
+FEWEST_ACROSS = 4
+"""Runs across leaves have a level of their own if this many of them have no member at the leaf that is part of most.
+
+Prevents: four nodes of leaf a are slow with nodes of other leaves, and nobody else has run across leaves. The level of
+the bad leaf would be typical. Until there are enough, all runs of several nodes are compared with each other.
+"""
+
+
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds of a sweep over a number of `nodes`, from its `runs` so far."""
+    """The thresholds of a sweep over a number of `nodes`, from its `runs` so far.
+
+    Prevents: the links between the leaves of a `fabric` carry 75 % of what a NIC can do, or are oversubscribed. As soon
+    as most runs are inside leaves, they are typical, and every path between leaves is slow: without the two kinds, all
+    sweeps of such a fabric convict healthy paths.
+    """
 
     nodes: int
     runs: tuple[GroupRun, ...]
+    fabric: KnownFabric = field(default_factory=lambda: KnownFabric({}))
+
+    def kind_of(self, run: GroupRun) -> Kind:
+        """The kind of a run."""
+        if len(run.members) == 1:
+            return Kind.ALONE
+        return Kind.INSIDE if self.fabric.is_inside(run.members) else Kind.ACROSS
+
+    @cached_property
+    def are_kinds_apart(self) -> bool:
+        """Whether runs across leaves have a level of their own."""
+        across = [run for _, run in self._completed[Kind.ACROSS]]
+        leaves = [self.fabric.leaves_of(run.members) for run in across]
+        (_, most), *_ = Counter(leaf for each in leaves for leaf in each).most_common(1) or [("", 0)]
+        return len(across) - most >= FEWEST_ACROSS
 
     @cached_property
     def together(self) -> Threshold | None:
-        """For runs of several nodes."""
-        return self._together(self._spread)
+        """For runs of several nodes, across leaves if they are known."""
+        return self._together(self._reached(Kind.ACROSS), self._spread(Kind.ACROSS))
+
+    @cached_property
+    def within(self) -> Threshold | None:
+        """For runs inside a leaf: at least that for runs across leaves, which cross the same parts and more.
+
+        Prevents: leaf a has a bad switch, and all runs inside a leaf were among its nodes. They would be typical.
+        """
+        return self._within(self._spread(Kind.INSIDE), self.together)
 
     @cached_property
     def alone(self) -> Threshold | None:
         """For runs of one node."""
-        return self._alone(self._spread)
+        return self._alone(self._spread(Kind.ALONE))
 
     def of(self, run: GroupRun) -> Threshold | None:
         """The threshold for runs like this one. It is lower for nodes that share a host."""
-        together = len(run.members) > 1
-        if run.on_one_host or (not together and not self._on_shared_hosts.isdisjoint(run.members)):
-            return self._together_on_one_host if together else self._alone_on_one_host
-        return self.together if together else self.alone
+        match self.kind_of(run):
+            case Kind.ALONE:
+                return self.alone if self._on_shared_hosts.isdisjoint(run.members) else self._alone_on_one_host
+            case Kind.INSIDE:
+                return self._within_one_host if run.on_one_host else self.within
+            case Kind.ACROSS:
+                return self._together_on_one_host if run.on_one_host else self.together
 
     def is_slow(self, run: GroupRun) -> bool:
         """Whether the run completed but fell short of the typical value."""
@@ -68,6 +129,14 @@ class Thresholds:
     def is_good(self, run: GroupRun) -> bool:
         return run.is_pass and not self.is_bad(run)
 
+    def clears(self, run: GroupRun) -> bool:
+        """Whether a good run of several nodes also shows that its members are healthy."""
+        return run.objective is None or run.objective >= CLEARING * self._best_typical
+
+    @cached_property
+    def _best_typical(self) -> float:
+        return max(best_of(self._without_lies(self._reached(kind))) for kind in (Kind.INSIDE, Kind.ACROSS))
+
     @cached_property
     def only_alone(self) -> bool:
         """Whether every run was of one node, so that a good run alone is the best evidence that any node can have."""
@@ -78,22 +147,21 @@ class Thresholds:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
         return max(controls_needed(self.nodes) - len(self._controls), 0)
 
-    @cached_property
-    def _spread(self) -> Spread:
+    def _spread(self, kind: Kind) -> Spread:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
-        return spread_of(self._reached_alone if self.only_alone else self._reached_together)
-
-    @cached_property
-    def _spread_on_one_host(self) -> Spread:
-        return replace(self._spread, share=max(self._spread.share, SPREAD_ON_ONE_HOST))
+        return spread_of(self._reached(kind if kind is not Kind.ALONE or self.only_alone else Kind.ACROSS))
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:
-        return self._together(self._spread_on_one_host)
+        return self._together(self._reached(Kind.ACROSS), _of_one_host(self._spread(Kind.ACROSS)))
+
+    @cached_property
+    def _within_one_host(self) -> Threshold | None:
+        return self._within(_of_one_host(self._spread(Kind.INSIDE)), self._together_on_one_host)
 
     @cached_property
     def _alone_on_one_host(self) -> Threshold | None:
-        return self._alone(self._spread_on_one_host)
+        return self._alone(_of_one_host(self._spread(Kind.ALONE)))
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
@@ -107,54 +175,49 @@ class Thresholds:
         together = Counter(node for run in self.runs if len(run.members) > 1 for node in run.members)
         return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
+    def _reached(self, kind: Kind) -> list[float]:
+        """The values that runs of this kind are compared with."""
+        if kind is Kind.ALONE or self.are_kinds_apart:
+            return _without_repeated(self._completed[kind])
+        return self._reached_together
+
     @cached_property
     def _reached_together(self) -> list[float]:
-        return self._objectives(together=True)
+        return _without_repeated([*self._completed[Kind.ACROSS], *self._completed[Kind.INSIDE]])
 
     @cached_property
-    def _reached_alone(self) -> list[float]:
-        return self._objectives(together=False)
+    def _completed(self) -> Mapping[Kind, list[tuple[float, GroupRun]]]:
+        """The runs of each kind that measured something, each with its objective."""
+        runs: dict[Kind, list[tuple[float, GroupRun]]] = {kind: [] for kind in Kind}
+        for run in self.runs:
+            if run.outcome is RunOutcome.GOOD and run.objective:
+                runs[self.kind_of(run)].append((run.objective, run))
+        return runs
 
-    def _objectives(self, *, together: bool) -> list[float]:
-        """The objectives of the runs, without repeated runs of slow nodes; a large group counts as its number of pairs.
+    def _within(self, spread: Spread, together: Threshold | None) -> Threshold | None:
+        own = self._together(self._reached(Kind.INSIDE), spread)
+        found = [threshold for threshold in (own, together) if threshold is not None]
+        return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
-        Slow nodes run more often than others. Prevents: of eight nodes, slow node a runs three times with each other
-        node, 21 runs at 0.3 against three at 1.5. Without this rule 0.3 would be typical, and no run would be slow.
-        """
-        runs = [
-            (run.objective, run)
-            for run in self.runs
-            if run.outcome is RunOutcome.GOOD and run.objective and (len(run.members) > 1) is together
-        ]
-        best: dict[str, tuple[float, GroupRun]] = {}
-        for reached, run in runs:
-            for node in run.members:
-                if reached > best.get(node, (0.0, run))[0]:
-                    best[node] = reached, run
-        return [
-            reached
-            for reached, run in runs
-            for _ in range(max(len(run.members) // 2, 1))
-            if any(best[node][1] is run for node in run.members)
-            or all(reached > NEAR * best[node][0] for node in run.members)
-        ]
-
-    def _together(self, spread: Spread) -> Threshold | None:
+    def _together(self, values: list[float], spread: Spread) -> Threshold | None:
         """The threshold for several nodes, after the highest values, which may be lies, are cut.
 
         The lowest measurement of a group counts, so only two liars together can claim too much: l liars can fake l / 2
         pairs. Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s. Three nodes may lie, so the highest value
         counts as the second highest.
         """
-        reached = sorted(self._reached_together)
+        return threshold_of(self._without_lies(values), spread)
+
+    def _without_lies(self, values: list[float]) -> list[float]:
+        reached = sorted(values)
         fakes = min(liars_among(self.nodes) // 2, max(len(reached) - 1, 0))
-        return threshold_of([min(value, reached[-1 - fakes]) for value in reached], spread)
+        return [min(value, reached[-1 - fakes]) for value in reached]
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
-        return threshold_of([min(value, most) for value in self._reached_alone], spread)
+        return threshold_of([min(value, most) for value in self._reached(Kind.ALONE)], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:
@@ -163,17 +226,19 @@ class Thresholds:
         No other node measures a run alone. Prevents: n0 and n1 are suspects and run alone, liar n1 claims 1e300 GB/s,
         and healthy n0 is convicted because 1.5 GB/s is slow in comparison.
 
-        If all nodes run alone only, the bound is a value that more nodes have reached than may lie. Otherwise mostly
-        suspects run alone, and most of them may lie; then the bound is the lowest value of the controls, nodes that the
-        coordinator drew at random.
+        The bound is a value that more nodes have reached than may lie: one of them is honest. If mostly suspects run
+        alone, and most of them are slow, that is little; then the bound is the lowest value of the controls, nodes that
+        the coordinator drew at random.
         """
-        if self.only_alone:
-            best: dict[str, float] = {}
-            for run in self.runs:
+        best: dict[str, float] = {}
+        for run in self.runs:
+            if len(run.members) == 1:
                 (node,) = run.members
                 best[node] = max(run.objective or 0.0, best.get(node, 0.0))
-            return max(sorted(best.values(), reverse=True)[liars_among(self.nodes) :], default=None)
-        return None if self.controls_missing else min(self._controls.values())
+        bounds = sorted(best.values(), reverse=True)[liars_among(self.nodes) :][:1]
+        if not self.only_alone and not self.controls_missing:
+            bounds.append(min(self._controls.values()))
+        return max(bounds, default=None)
 
     @cached_property
     def _controls(self) -> Mapping[str, float]:
@@ -188,3 +253,27 @@ class Thresholds:
             elif run.outcome is RunOutcome.GOOD and run.objective and node in passed and node not in bad:
                 reached.setdefault(node, run.objective)
         return reached
+
+
+def _of_one_host(spread: Spread) -> Spread:
+    return replace(spread, share=max(spread.share, SPREAD_ON_ONE_HOST))
+
+
+def _without_repeated(runs: Sequence[tuple[float, GroupRun]]) -> list[float]:
+    """What the runs of one kind reached, without repeated runs of slow nodes; a large group counts as its pairs.
+
+    Slow nodes run more often than others. Prevents: of eight nodes, slow node a runs three times with each other node,
+    21 runs at 0.3 against three at 1.5. Without this rule 0.3 would be typical, and no run would be slow.
+    """
+    best: dict[str, tuple[float, GroupRun]] = {}
+    for reached, run in runs:
+        for node in run.members:
+            if reached > best.get(node, (0.0, run))[0]:
+                best[node] = reached, run
+    return [
+        reached
+        for reached, run in runs
+        for _ in range(max(len(run.members) // 2, 1))
+        if any(best[node][1] is run for node in run.members)
+        or all(reached > NEAR * best[node][0] for node in run.members)
+    ]

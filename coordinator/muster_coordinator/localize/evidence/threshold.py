@@ -94,6 +94,11 @@ def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
     return Threshold(typical, max(min(lowest_noise, lowest), typical * (1 - MOST_SHORTFALL)))
 
 
+def best_of(values: Sequence[float]) -> float:
+    """What the best tenth of the values reaches; 0 if there are fewer than two."""
+    return 0.0 if (cuts := _cuts(values)) is None else cuts[DECILE]
+
+
 def _gap(seen: int) -> float:
     return LEAST_GAP + MORE_GAP / seen
 

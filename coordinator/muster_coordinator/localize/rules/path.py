@@ -21,6 +21,9 @@ from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.localize.significance import path_runs_needed
 from muster_coordinator.model.probes import GroupRun
 
+OVERSUBSCRIBED = 0.2
+"""Leaves are oversubscribed 4:1 at most, and links to spines collide: what is left is still more than this share."""
+
 
 @dataclass(frozen=True)
 class PathFaults:
@@ -39,8 +42,26 @@ class PathFaults:
         return {
             path: nodes.culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, runs)
             for path, runs in self.never_good.items()
-            if not self.runs_missing(path) and not self.lacks_control(path)
+            if not self.runs_missing(path) and not self.lacks_control(path) and not self.may_be_the_level(runs)
         }
+
+    def may_be_the_level(self, bad: list[GroupRun]) -> bool:
+        """Rule: while no run across leaves was good, a path is convicted only if no oversubscription explains it.
+
+        Prevents: the links between leaves are slower than NICs, and one leaf has most of the nodes. Every run across
+        leaves has a member there, so nothing tells a bad path from what all paths carry.
+        """
+        evidence = self.clearance.nodes.evidence
+        if self._was_good_across_leaves or (threshold := evidence.thresholds.within) is None:
+            return False
+        return any((run.objective or 0.0) > OVERSUBSCRIBED * threshold.typical for run in bad)
+
+    @cached_property
+    def _was_good_across_leaves(self) -> bool:
+        """Whether some run across leaves was good; also if nobody knows, because leaves are unknown."""
+        evidence = self.clearance.nodes.evidence
+        good = (run for history in evidence.histories.values() for run in history.good_together)
+        return not evidence.fabric.all_leaves_known or not all(evidence.fabric.is_inside(run.members) for run in good)
 
     @cached_property
     def unexplained(self) -> Mapping[Path, list[GroupRun]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
 from muster_coordinator.localize.planning.probes import in_rank_order
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
@@ -44,7 +45,8 @@ class Adaptive:
         """The disjoint groups of the next round; none if nothing more can be learned."""
         if not runs:
             here = [site for node, site in self.sites.items() if node not in absent]
-            return in_rank_order([Probe(group, FIRST) for group in across_leaves(here, self.seed, 0)], self.sites)
+            groups = with_pairs_inside(across_leaves(here, self.seed, 0), self.sites)
+            return in_rank_order([Probe(group, FIRST) for group in groups], self.sites)
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
 
     def diagnose(self, runs: Sequence[GroupRun]) -> Diagnosis:

@@ -1,10 +1,10 @@
 """Each node by itself: for checks of one node.
 
-The idea: every node runs alone, once for each pass. A node that was slow without a verdict FAIL, or had no result, runs
-once more: a random failure passes then, and a fault is bad twice. No node is a partner of another, so nothing is said
-about links.
+The idea: every node runs alone, once for each pass. A node that was slow without a verdict FAIL runs again until it
+passes, or chance explains it no longer: a random failure passes soon. One that had no result runs once more. No node is
+a partner of another, so nothing is said about links.
 
-Example: 16 nodes, n3 is slow. Round 2 runs n3 again; slow twice, it is convicted. O(n) for each pass.
+Example: 16 nodes, n3 is slow. Round 2 runs n3 again; slow twice alike, it is convicted. O(n) for each pass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,9 @@ from muster_coordinator.localize.planning.probes import still_to_run
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
 EACH = "each node alone"
+MOST_AGAIN = 3
+"""How often a node that was slow runs again: four runs that are bad by chance happen in one of a million fleets."""
+
 AGAIN = "{} has neither passed nor certainly failed; it runs once more"
 
 
@@ -28,8 +31,8 @@ class Single:
 
     @property
     def max_rounds(self) -> int:
-        """The passes, and one round for the nodes that are still inconclusive."""
-        return self.passes + 1
+        """The passes, and the rounds for the nodes that are still inconclusive."""
+        return self.passes + MOST_AGAIN
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """Every node once in each pass, then the inconclusive ones."""
@@ -40,4 +43,5 @@ class Single:
         diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), CheckAbilities())
         histories = diagnosis.evidence.histories
         able = (node for node in diagnosis.inconclusive if node not in absent)
-        return [Probe((node,), AGAIN.format(node)) for node in able if histories[node].times_alone <= self.passes]
+        most = {node: self.passes + (MOST_AGAIN - 1 if histories[node].bad else 0) for node in diagnosis.inconclusive}
+        return [Probe((node,), AGAIN.format(node)) for node in able if histories[node].times_alone <= most[node]]

@@ -34,7 +34,7 @@ def test_runs_alone_are_not_compared_before_there_are_controls_enough() -> None:
     """A single control may be a liar, and the suspect beside it healthy."""
     suspect = ran("n0", at=0.9)
     one = thresholds(16, *MEASURED, suspect, ran("n2"))
-    assert (one.controls_missing, one.alone, one.is_slow(suspect)) == (1, None, False)
+    assert (one.controls_missing, one.is_slow(suspect)) == (1, False)
     two = thresholds(16, *MEASURED, suspect, ran("n2"), ran("n4"))
     assert (two.controls_missing, two.is_slow(suspect)) == (0, True)
 

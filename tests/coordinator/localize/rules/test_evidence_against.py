@@ -144,7 +144,7 @@ def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
     assert evidence.thresholds.alone is not None
     assert evidence.thresholds.alone.typical == 1.5
     assert judged(fleet(16), *suspects, *alone, alone=True).culprits == ()
-    slow = [ran(V, at=0.7), *alone[1:]]
+    slow = [ran(V, at=0.7), *alone[1:], ran(V, at=0.7)]
     assert judged(fleet(16), *suspects, *slow, alone=True).convicted == {V}
 
 

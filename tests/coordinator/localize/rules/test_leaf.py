@@ -1,6 +1,7 @@
 """Which leaves are suspected and at fault, and what falls just short of it."""
 
 import pytest
+from tests.cases import cases
 from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, failed, fleet, ran, well
 
 from muster_coordinator.localize.rules.culprit import Part
@@ -63,9 +64,28 @@ def test_a_leaf_is_not_convicted_if_its_nodes_crash() -> None:
 )
 def test_most_of_a_leaf_is_suspect_before_the_leaf_is(leaf_of: int, suspects: int, suspected: int) -> None:
     """And three of its nodes at least."""
-    pairs = [ran(f"n{n}", f"n{n + 1}", at=1.5 if n >= suspects else 0.3) for n in range(0, suspects, 2)]
+    pairs = [ran(f"n{n}", f"n{n + 1}", at=0.3) for n in range(0, suspects, 2)]
+    alone = [ran(f"n{n}") for n in range(suspects, 8)]
     passed = [ran(f"n{n}", f"n{n + 1}") for n in range(8, 24, 2)]
-    assert len(diagnosed(fleet(24, leaf_of=leaf_of), *pairs, *passed).leaves.suspected) == suspected
+    assert len(diagnosed(fleet(24, leaf_of=leaf_of), *pairs, *alone, *passed).leaves.suspected) == suspected
+
+
+def test_nodes_that_took_no_part_do_not_speak_for_their_leaf() -> None:
+    """Half of it is busy, and the other half fails."""
+    pairs = [ran(f"n{n}", f"n{n + 1}", at=0.3) for n in range(0, 4, 2)]
+    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(8, 24, 2)]
+    assert diagnosed(fleet(24, leaf_of=8), *pairs, *passed).leaves.suspected.keys() == {"leaf0"}
+
+
+@cases(("leaf_of", "named"), [(16, True), (8, False)])
+def test_a_large_leaf_may_have_a_wrong_label(leaf_of: int, *, named: bool) -> None:
+    """Its one node that passes stands elsewhere. In a small leaf, it shows that the switch is healthy."""
+    outside = [ran(f"n{n}", f"n{n + leaf_of}", at=0.3) for n in range(1, leaf_of)]
+    passed = [ran("n0", f"n{leaf_of}"), *(ran(f"n{n + leaf_of}", f"n{n + 2 * leaf_of}") for n in range(leaf_of))]
+    inside = [ran("n1", "n2", at=0.3), ran("n3", "n4", at=0.3)]
+    diagnosis = diagnosed(fleet(3 * leaf_of, leaf_of=leaf_of), *passed, *outside, *inside, alone=False)
+    assert ((Part.LEAF, "leaf0") in culprits(diagnosis)) is named
+    assert "n0" not in diagnosis.leaves.behind
 
 
 def test_four_nodes_represent_a_leaf() -> None:

@@ -79,8 +79,11 @@ CONVICTIONS = {
         (ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4"), ran("c4", "b1")),
         {(Part.NODE, ("a4",), ())},
     ),
-    "a node that comes and goes when it is bad twice without such a one": (
-        (ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4"), ran("b1", "c4", at=0.7)),
+    "a node that comes and goes when it is bad three times without such a one": (
+        (
+            *(ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4")),
+            *(ran("b1", "c4", at=0.7), ran("c4", at=0.7)),
+        ),
         {(Part.NODE, ("a4",), ()), (Part.NODE, ("c4",), ())},
     ),
     "a node's link when it passes alone and with nobody": (
@@ -128,11 +131,11 @@ def test_only_what_nothing_else_explains_is_at_fault(
 
 def test_only_what_counts_against_a_node_that_comes_and_goes_makes_it_certain() -> None:
     """A run that another one explains adds nothing to the confidence."""
-    own = (ran("c4", at=0.7), ran("c4", at=0.7), ran("c4"))
+    own = (ran("c4", at=0.7), ran("c4", at=0.7), ran("c4", at=0.7), ran("c4"))
     (culprit,) = (
         it for it in judged(ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), *own).culprits if it.of == ("c4",)
     )
-    assert (culprit.intermittent, culprit.runs, culprit.confidence) == (True, own[:2], 0.75)
+    assert (culprit.intermittent, culprit.runs, culprit.confidence) == (True, own[:3], 0.875)
 
 
 def test_where_alone_tells_nothing_the_node_is_named() -> None:
