@@ -22,6 +22,7 @@ from muster import hookspecs
 from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import MusterError, SettingsError, unknown
+from muster.model import MachineType
 from muster.quick_import import quick_import
 from muster.wire.messages import PluginInfo
 
@@ -29,6 +30,7 @@ GROUP = "muster"
 
 _ITEMS: dict[str, type] = {
     "muster_checks": Check,
+    "muster_machine_types": MachineType,
     "muster_idle_probes": IdleProbe,
     "muster_reservations": Reservation,
 }

@@ -107,7 +107,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             summary="A collective over all devices of a group: bandwidth, latency, and whether every element is right",
             scope=Scope.GROUP,
             params=GroupParams,
-            measure=partial(measure, config.plugin(NAME, CollectiveSettings), config.settings.agent.machine_type),
+            measure=partial(measure, config.plugin(NAME, CollectiveSettings)),
             judge=judge,
             timeout_s=120.0,
             needs=Needs.IDLE_NODE,
@@ -122,14 +122,12 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
     ]
 
 
-def measure(
-    settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
-) -> Measurement:
+def measure(settings: CollectiveSettings, params: GroupParams, context: Context) -> Measurement:
     """Bandwidth and latency as this rank saw them, as medians of its rounds; no metrics if it cannot measure them."""
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
-    known = facts(context, found, params.device) | {"machine_type": machine_type}
+    known = facts(context, found, params.device) | {"machine_type": context.machine_type}
     if known["missing"]:  # otherwise the group would measure the wrong hardware
         return Measurement(facts=known)
     # Reading the memory of the other devices would itself take some of it.

@@ -4,7 +4,17 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muster import ActionOutcome, Config, IdleProbe, NodeHealthReport, Reservation, Survey, Transition, hookimpl
+from muster import (
+    ActionOutcome,
+    Config,
+    IdleProbe,
+    MachineType,
+    NodeHealthReport,
+    Reservation,
+    Survey,
+    Transition,
+    hookimpl,
+)
 from muster.errors import SettingsError, Unavailable
 from muster.leader_lock import LeaderLock
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
@@ -22,6 +32,16 @@ _actors: dict[Config, "Actor"] = {}
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, KubernetesSettings)
+
+
+@hookimpl
+def muster_machine_types(config: Config) -> Iterable[MachineType]:
+    settings = config.plugin(NAME, KubernetesSettings)
+    if not settings.enabled:
+        return ()
+    from muster_plugins.schedulers.kubernetes.machine_type import machine_types  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
+
+    return machine_types(_server(settings), _node(config))
 
 
 @hookimpl
