@@ -7,7 +7,7 @@ from tests.cases import cases
 
 from muster.check import Params, Scope
 from muster.config import Settings
-from muster.model import Device, Inventory, MachineType, MachineTypeSource, Measurement
+from muster.model import Device, Inventory, Json, MachineType, MachineTypeSource, Measurement
 from muster.references import shipped
 from muster_agent.acceptance.local_runner import local_runner
 from muster_agent.acceptance.selection import SelectedCheck
@@ -21,11 +21,11 @@ FLOOR_GBPS = 250.0
 
 def of_two_nodes(gbps: float):
     """What a rank measures in an all_gather between two nodes."""
-    facts = {"backend": "nccl", "collective": "all_gather", "nodes": 2, "size_bytes": 1 << 30, "simulated": False}
+    facts: Json = {"backend": "nccl", "collective": "all_gather", "nodes": 2, "size_bytes": 1 << 30, "simulated": False}
 
     def measure(_params: Params, context) -> Measurement:
         context.rendezvous()
-        known = facts | {"missing": [], "devices": [0]}
+        known: Json = {**facts, "missing": [], "devices": [0]}
         return Measurement(metrics={"busbw_gbps": gbps, "latency_us": 50.0, "wrong_elements": 0.0}, facts=known)
 
     return measure

@@ -1,5 +1,6 @@
 """Which references wait for a node whose machine type is unknown."""
 
+from pydantic import JsonValue
 from tests.cases import cases
 
 from muster.model import Device, Inventory
@@ -15,7 +16,7 @@ def node(model: str | None = None, *, simulated: bool = False, machine_type: str
     return Inventory(devices=devices, machine_type=machine_type)
 
 
-def row(check: str = "storage", metric: str = "read_gbps", **when: object) -> Reference:
+def row(check: str = "storage", metric: str = "read_gbps", **when: JsonValue) -> Reference:
     return Reference(check=check, metric=metric, when=when, fail_below=1.0, source="a test")
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from muster.check import PLUGINS_LOADED, CheckInfo
-from muster.machine_type import by_precedence
 from muster.model import Device, Health, Inventory, MachineType, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.evidence.announced_checks import AnnouncedChecks
@@ -148,9 +147,14 @@ class Node:
 
     @property
     def machine_types(self) -> tuple[MachineType, ...]:
-        """What each source says about its machine type, by precedence."""
-        labelled = self.labelled_machine_type
-        return by_precedence((*self.inventory.machine_types, *([] if labelled is None else [labelled])))
+        """What each source says about its machine type, the one that counts first.
+
+        The agent judges measurements, so what it says counts before the schedulers' labels. An agent of an earlier
+        release names no source.
+        """
+        own, labelled = self.inventory.machine_types, self.labelled_machine_type
+        names_no_source = self.inventory.machine_type is not None and not own
+        return own if labelled is None or labelled in own or names_no_source else (*own, labelled)
 
     @property
     def findings(self) -> tuple[NodeFinding, ...]:
