@@ -22,7 +22,7 @@ from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rails import rails_of, run_in_turn
 from muster_plugins.shared.collectives import table
 from muster_plugins.shared.collectives.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.shared.collectives.params import CollectiveParams
+from muster_plugins.shared.collectives.params import ONE_RANK, CollectiveParams
 from muster_plugins.shared.collectives.table import SizeRow
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
@@ -137,8 +137,8 @@ def measure(settings: CollectiveSettings, params: GroupParams, context: Context)
     except Unmeasured as reason:
         return reason.measurement(known)
     meeting = context.rendezvous()
-    if params.collective == "sendrecv" and meeting.world_size == 1:
-        raise Skip("sendrecv needs a rank to send to: use a group of at least two ranks")
+    if meeting.world_size == 1:
+        raise Skip(ONE_RANK)
     os.environ.update(_environment(settings, params, context))
     place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
