@@ -2,7 +2,8 @@
 
 The operator's setting has precedence over the labels of the scheduler, these over what a plugin says, that over the
 metadata server of the cloud, and that over the firmware (DMI). If the sources disagree, the first one still counts, and
-`disagreement` says so: nobody would notice a machine that is judged by the references of another one.
+`disagreement` says so: nobody would notice a machine that is judged by the references of another one. The operator's
+setting ends the dispute.
 
 A name from the firmware does not disagree with the others, because it names something else: `a4-highgpu-8g` is what a
 cloud rents out, and `PowerEdge XE9680` is what a maker has built.
@@ -47,7 +48,9 @@ def by_precedence(found: Iterable[MachineType]) -> tuple[MachineType, ...]:
 
 
 def disagreement(found: tuple[MachineType, ...]) -> str:
-    """What the sources say, for people, if not all of them name the same machine type; otherwise empty."""
+    """What the sources say, for people, if they name several machine types and no operator has decided; else empty."""
+    if any(each.source is MachineTypeSource.SETTING for each in found):
+        return ""
     comparable = [each for each in found if each.source is not MachineTypeSource.DMI]
     if len({each.name for each in comparable}) < 2:
         return ""

@@ -63,7 +63,8 @@ def started(tmp_path, mosquitto) -> Iterator[Callable[..., Agent]]:
         settings = tmp_path / f"muster-{len(agents)}.toml"
         settings.write_text(
             f'node = "n"\ndata_dir = "{tmp_path}/data"\nbroker.url = "{mosquitto.url}"\nlog.format = "json"\n'
-            f'agent.listen = "127.0.0.1:0"\nplugins.simulated = {{ enabled = true, devices = 2 }}\n{more}'
+            f'agent.listen = "127.0.0.1:0"\nplugins.simulated = {{ enabled = true, devices = 2 }}\n'
+            f'plugins.disabled = ["cloud", "dmi"]\n{more}'
         )
         log = tmp_path / f"log-{len(agents)}"
         with log.open("wb") as lines:

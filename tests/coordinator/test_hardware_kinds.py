@@ -15,6 +15,7 @@ from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.sweeps.planning import plan_sweep
 from muster_coordinator.topology.selection import parse_selection
+from muster_coordinator.views.node_health import health_report
 
 GEMM = check("gemm", Scope.NODE).model_copy(update={"compared": {"tflops": Worse.LOWER}})
 CHECKS = (GEMM, check("collective", Scope.GROUP))
@@ -114,7 +115,7 @@ def test_the_label_at_the_scheduler_is_the_machine_type_of_an_agent_that_has_non
 
 
 def test_references_that_wait_for_the_machine_type_are_a_finding_of_the_node() -> None:
-    """It stands once, says what to set, changes no health, outlives a restart, and ends with the reason for it."""
+    """It stands once, says what to set, changes and reports no health, outlives a restart, and ends with the reason for it."""
     made = fleet("a")
     equipped(made, "a", "NVIDIA B200", waiting_references=["collective busbw_gbps (a4-highgpu-8g)"])
     for seq in range(1, 4):
@@ -123,6 +124,7 @@ def test_references_that_wait_for_the_machine_type_are_a_finding_of_the_node() -
     assert (finding.code, finding.severity, finding.check) == ("node.machine_type_unknown", Severity.UNKNOWN, "node")
     assert "collective busbw_gbps (a4-highgpu-8g); set agent.machine_type on the node" in finding.summary
     assert seen(made, "a").health is Health.HEALTHY
+    assert health_report(seen(made, "a"), 1.0).findings == ()
     assert made.tally(1.0).codes == {"node.machine_type_unknown": 1}
     assert_counts(made, 1.0)
 

@@ -48,10 +48,7 @@ def test_each_source_has_precedence_over_the_next():
         ([], ""),
         ([said(A4, MachineTypeSource.LABEL, NEW), said(A4, MachineTypeSource.CLOUD, "Google Cloud")], ""),
         ([said(A4, MachineTypeSource.LABEL, NEW), said("PowerEdge XE9680", MachineTypeSource.DMI)], ""),
-        (
-            [said(A4, MachineTypeSource.SETTING, "agent.machine_type"), said(A3, MachineTypeSource.LABEL, NEW)],
-            f"{A4} (setting agent.machine_type), {A3} (label {NEW})",
-        ),
+        ([said(A4, MachineTypeSource.SETTING, "agent.machine_type"), said(A3, MachineTypeSource.LABEL, NEW)], ""),
         (
             [said(A4, MachineTypeSource.LABEL, OLD), said(A3, MachineTypeSource.CLOUD, "Google Cloud")],
             f"{A4} (label {OLD}), {A3} (metadata server of Google Cloud)",
@@ -59,7 +56,7 @@ def test_each_source_has_precedence_over_the_next():
     ],
 )
 def test_sources_that_disagree_are_named(found, words):
-    """The product name of a maker is another kind of name, and contradicts nobody."""
+    """The product name of a maker is another kind of name, and contradicts nobody. An operator ends the dispute."""
     assert disagreement(tuple(found)) == words
 
 

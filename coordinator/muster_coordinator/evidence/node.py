@@ -95,7 +95,7 @@ class Node:
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
         node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
-        node.machine, node.inventory_at = record.machine, record.last_seen
+        node.machine, node.inventory_at = record.machine, record.first_seen
         node.announced = AnnouncedChecks.of(record.checks)
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         node.is_heard, node.tested_at = False, tested_at

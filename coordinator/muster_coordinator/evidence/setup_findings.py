@@ -8,11 +8,11 @@ from muster.machine_type import SET_IT, disagreement
 from muster.model import Instant, Inventory, MachineType, Severity
 from muster_coordinator.model.nodes import NodeFinding
 
-CHECK = "node"
+SETUP = "node"
 """The `check` of such a finding. No check of this name exists."""
 
-UNKNOWN = "node.machine_type_unknown"
-DISPUTED = "node.machine_type_disputed"
+TYPE_UNKNOWN = "node.machine_type_unknown"
+TYPE_DISPUTED = "node.machine_type_disputed"
 
 
 def setup_findings(
@@ -22,10 +22,10 @@ def setup_findings(
     found = []
     if waiting := inventory.waiting_references:
         text = f"the agent does not know the machine type, and references wait for it: {'; '.join(waiting)}; {SET_IT}"
-        found.append(_finding(UNKNOWN, text, since, waiting))
+        found.append(_finding(TYPE_UNKNOWN, text, since, waiting))
     if said := disagreement(machine_types):
         text = f"sources disagree about the machine type, the first one counts: {said}; to decide, {SET_IT}"
-        found.append(_finding(DISPUTED, text, since, tuple(each.name for each in machine_types)))
+        found.append(_finding(TYPE_DISPUTED, text, since, tuple(each.name for each in machine_types)))
     return tuple(found)
 
 
@@ -35,7 +35,7 @@ def _finding(code: str, text: str, since: Instant, evidence: tuple[str, ...]) ->
         summary=text,
         severity=Severity.UNKNOWN,
         evidence={"machine_type": [*evidence]},
-        check=CHECK,
+        check=SETUP,
         run="",
         since=since,
         seen=since,

@@ -18,6 +18,9 @@ log = structlog.get_logger()
 _known: dict[str, MachineType] = {}
 """The answer by cloud: a machine does not change its type while this process lives, so it asks once."""
 
+_logged: set[str] = set()
+"""The reasons that are in the log already: a server that never answers is asked every minute."""
+
 
 @hookimpl
 def muster_machine_types(config: Config) -> Iterator[MachineType]:
@@ -33,7 +36,9 @@ def machine_types(root: Path, address: tuple[str, int]) -> Iterator[MachineType]
         try:
             name = ask_machine_type(cloud, address)
         except NoMetadata as reason:
-            log.warning("metadata_server_unanswered", cloud=cloud.name, why=str(reason))
+            if str(reason) not in _logged:
+                _logged.add(str(reason))
+                log.warning("metadata_server_unanswered", cloud=cloud.name, why=str(reason))
             return
         _known[cloud.name] = MachineType(name=name, source=MachineTypeSource.CLOUD, said_by=cloud.name)
     yield _known[cloud.name]

@@ -22,11 +22,15 @@ from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 if TYPE_CHECKING:
     from muster_plugins.schedulers.kubernetes.actor import Actor
     from muster_plugins.schedulers.kubernetes.api import ApiServer
+    from muster_plugins.schedulers.kubernetes.machine_type import LabelReader
 
 NAME = "kubernetes"
 
 _actors: dict[Config, "Actor"] = {}
 """The coordinator's actor, whose connections stay open from the first call to the last."""
+
+_readers: dict[Config, "LabelReader"] = {}
+"""What the agent has read from the labels of its node."""
 
 
 @hookimpl
@@ -39,9 +43,9 @@ def muster_machine_types(config: Config) -> Iterable[MachineType]:
     settings = config.plugin(NAME, KubernetesSettings)
     if not settings.enabled:
         return ()
-    from muster_plugins.schedulers.kubernetes.machine_type import machine_types  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
+    from muster_plugins.schedulers.kubernetes.machine_type import LabelReader  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
 
-    return machine_types(_server(settings), _node(config))
+    return _readers.setdefault(config, LabelReader(_server(settings), _node(config))).read()
 
 
 @hookimpl

@@ -14,15 +14,20 @@ LABEL = "node.kubernetes.io/instance-type"
 
 @pytest.fixture
 def ask(standin, monkeypatch):
-    """What the plugin of the agent on n1 says, with the permissions that are generated."""
-    monkeypatch.setattr(machine_type, "_known", {})
+    """What the plugin of the agent on n1 says, with the permissions that are generated. One agent asks all the time."""
+    monkeypatch.setattr(machine_type, "PAUSE_S", 0.0)
     role, *_ = rbac.agent_manifests()
     standin.add_user(ACCOUNT, role)
     account = {"api": standin.url, "service_account": str(standin.service_account(ACCOUNT))}
 
-    async def make(**table):
+    def agent(**table):
         settings = {"node": "n1", "plugins": {"kubernetes": {"enabled": True, **account, **table}}}
-        config = Config(Settings.model_validate(settings))
+        return Config(Settings.model_validate(settings))
+
+    usual = agent()
+
+    async def make(**table):
+        config = agent(**table) if table else usual
         # In a thread, as the stand-in answers from this one.
         found = await asyncio.to_thread(lambda: [*muster_machine_types(config)])
         return [(each.name, each.source, each.said_by) for each in found]
@@ -46,6 +51,15 @@ async def test_a_label_that_comes_later_is_found(standin, kubectl, ask):
     assert await ask() == []
     await kubectl.label("n1", LABEL, "a3-ultragpu-8g")
     assert await ask() == [("a3-ultragpu-8g", "label", LABEL)]
+
+
+async def test_a_node_without_the_label_is_not_asked_for_at_every_turn(standin, kubectl, ask, monkeypatch):
+    """Ten thousand agents would be a load for the API server."""
+    monkeypatch.setattr(machine_type, "PAUSE_S", 600.0)
+    standin.add_node("n1", labels={LABEL: ""})
+    assert await ask() == []
+    await kubectl.label("n1", LABEL, "a3-ultragpu-8g")
+    assert await ask() == []
 
 
 async def test_outside_of_kubernetes_nobody_is_asked(ask):
