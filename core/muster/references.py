@@ -134,10 +134,10 @@ def waiting(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue
 
     Rows that would not win over the one that applies now are left out.
     """
-    rows = [row for row in rows if row.check == check]
-    chosen = applicable(rows, check, facts)
     if facts.get(MACHINE_TYPE) is not None:
         return []
+    rows = [row for row in rows if row.check == check]
+    chosen = applicable(rows, check, facts)
     return [
         row
         for row in rows

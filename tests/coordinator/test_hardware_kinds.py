@@ -80,7 +80,7 @@ def test_a_sweep_tells_nodes_with_gpus_of_two_models_apart() -> None:
     equipped(made, "c", "NVIDIA A100", machine_type="a2")
     equipped(made, "d")
     plan = plan_sweep(sweep("s", strategy="whole"), made._registry.nodes, {})
-    kinds = {site.node: site.hardware for site in plan.sites}
+    kinds = {site.node: site.hardware_kind for site in plan.sites}
     assert kinds == {"a": "NVIDIA H100", "b": "NVIDIA A100", "c": "a2 with NVIDIA A100", "d": None}
 
 
@@ -115,7 +115,7 @@ def test_the_label_at_the_scheduler_is_the_machine_type_of_an_agent_that_has_non
 
 
 def test_references_that_wait_for_the_machine_type_are_a_finding_of_the_node() -> None:
-    """It stands once, says what to set, changes and reports no health, outlives a restart, and ends with the reason for it."""
+    """It stands once, says what to set, changes no health, outlives a restart, and ends with the reason for it."""
     made = fleet("a")
     equipped(made, "a", "NVIDIA B200", waiting_references=["collective busbw_gbps (a4-highgpu-8g)"])
     for seq in range(1, 4):

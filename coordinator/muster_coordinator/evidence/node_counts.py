@@ -42,14 +42,14 @@ class _Row(NamedTuple):
     codes: tuple[str, ...]
     numbers: tuple[tuple[str, int], ...]
     tested_hour: int
-    hardware: HardwareKind
+    hardware_kind: HardwareKind
 
 
 class NodeCounts:
     """The counts over all nodes that were counted. A node must be counted again after each change."""
 
     def __init__(self, heartbeats: Heartbeats) -> None:
-        self.hardware: Counter[HardwareKind] = Counter()
+        self.hardware_kinds: Counter[HardwareKind] = Counter()
         self.waiting_runs = 0
         self._heartbeats = heartbeats
         self._rows: dict[str, _Row] = {}
@@ -152,7 +152,7 @@ class NodeCounts:
         """Counts a row in (1) or out (-1)."""
         kind = row.kind
         _add(self._kinds, kind, by)
-        _add(self.hardware, row.hardware, by)
+        _add(self.hardware_kinds, row.hardware_kind, by)
         _add_all(self._compared, row.compared, by)
         if kind.has_left:
             return
@@ -185,7 +185,7 @@ def _row_of(node: Node) -> _Row:
         codes=tuple(sorted({finding.code for finding in findings})),
         numbers=tuple(sorted({*_numbers_of(findings)})),
         tested_hour=hour_of(max(node.tested_at, node.first_seen, node.forgotten_at)),
-        hardware=node.hardware_kind,
+        hardware_kind=node.hardware_kind,
     )
 
 

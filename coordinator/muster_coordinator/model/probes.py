@@ -9,7 +9,7 @@ from enum import StrEnum
 class Site:
     """Where a node stands, and what it is; None where nobody has declared it.
 
-    Nodes of one leaf share its switch. Nodes of one rack share a leaf. Kinds of `hardware` may differ in speed. Only
+    Nodes of one leaf share its switch. Nodes of one rack share a leaf. Kinds of hardware may differ in speed. Only
     nodes with the same number of `devices` have rails between them. `places_itself` says that only the node itself
     declares its leaf.
     """
@@ -17,7 +17,7 @@ class Site:
     node: str
     rack: str | None = None
     leaf: str | None = None
-    hardware: str | None = None
+    hardware_kind: str | None = None
     devices: int = 0
     places_itself: bool = False
 

@@ -98,12 +98,12 @@ class GroupEvidence:
     @cached_property
     def unproven_types(self) -> frozenset[str]:
         """The kinds of hardware without a node that has passed, although nodes of other kinds have."""
-        passed = {self.sites[node].hardware for node in self.cleared} - {None}
-        every = {site.hardware for site in self.sites.values()}
+        passed = {self.sites[node].hardware_kind for node in self.cleared} - {None}
+        every = {site.hardware_kind for site in self.sites.values()}
         return frozenset(kind for kind in every - passed if kind is not None and passed)
 
     def is_of_unproven_type(self, node: str) -> bool:
-        return self.sites[node].hardware in self.unproven_types
+        return self.sites[node].hardware_kind in self.unproven_types
 
     def _may_be_slow_by_type(self, run: GroupRun) -> bool:
         """Whether a slow run may be slow only because of the hardware of a member.

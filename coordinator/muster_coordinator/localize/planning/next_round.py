@@ -99,7 +99,7 @@ class NextRound:
         by_type: dict[str | None, list[str]] = {}
         for node in filter(self._is_free, self._diagnosis.inconclusive):
             if self._evidence.is_of_unproven_type(node):
-                by_type.setdefault(self._evidence.sites[node].hardware, []).append(node)
+                by_type.setdefault(self._evidence.sites[node].hardware_kind, []).append(node)
         return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
 
     def _excused(self) -> set[str]:
