@@ -22,6 +22,7 @@ class DirectContext:
     node: str
     devices: tuple[Device, ...] = ()
     expected_gpus: int | None = None
+    machine_type: str | None = None
     scratch: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     timeout_s: float = 120.0
 
@@ -43,7 +44,7 @@ class DirectContext:
 def main() -> None:
     """Measures one rank; fails when a sum is wrong."""
     params = GroupParams.model_validate(json.loads(sys.argv[1]))
-    measurement = measure(CollectiveSettings(), None, params, DirectContext(node=f"node-{os.environ['RANK']}"))
+    measurement = measure(CollectiveSettings(), params, DirectContext(node=f"node-{os.environ['RANK']}"))
     if measurement.metrics["wrong_elements"]:
         sys.exit("the sums are wrong")
 

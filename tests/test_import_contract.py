@@ -20,6 +20,6 @@ def test_the_contract_names_every_built_in_plugin():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     name = "a built-in plugin knows nothing of the others"
     (listed,) = (contract["modules"] for contract in settings["contracts"] if contract["name"] == name)
-    rooms = [ROOT / "plugins/muster_plugins" / room for room in ("checks", "notifiers", "schedulers")]
+    rooms = [ROOT / "plugins/muster_plugins" / room for room in ("checks", "machines", "notifiers", "schedulers")]
     packages = [init.parent for room in rooms for init in room.glob("*/__init__.py")]
     assert sorted(listed) == sorted(f"muster_plugins.{package.parent.name}.{package.name}" for package in packages)

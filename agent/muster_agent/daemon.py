@@ -18,14 +18,16 @@ import structlog
 
 import muster
 from muster import references
-from muster.check import Scope
+from muster.check import Scope, own_references
 from muster.config import Settings
 from muster.errors import Unavailable
+from muster.machine_type import disagreement
 from muster.model import Inventory, Json, Run
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.references import Reference
 from muster.systemd import READY, STOPPING, keep_watchdog_quiet, notify
+from muster.waiting_references import waiting_references
 from muster.wire.messages import InventoryReport, new_id
 from muster_agent.decide import events
 from muster_agent.decide.events import AgentCommand, AgentEvent
@@ -242,20 +244,32 @@ class Daemon:
     # Inventory and references
 
     async def _keep_inventory(self) -> None:
-        """Refreshes the inventory. Without an answer, the last one stays; the first may be empty."""
+        """Refreshes the inventory. Without an answer, the last one stays; the first may be empty.
+
+        A machine type stays known while its source does not answer.
+        """
+        known = Inventory()
         while True:
             found = await self._resident.inventory()
             if found is not None or self._inventory is None:
-                self._learn(completed(found or Inventory(), self._settings, self._labels))
-            await asyncio.sleep(INVENTORY_RETRY_S if found is None else INVENTORY_INTERVAL_S)
+                known = completed(found or Inventory(), self._settings, self._labels, known.machine_types)
+                self._learn(known)
+            is_complete = found is not None and known.machine_type is not None
+            await asyncio.sleep(INVENTORY_INTERVAL_S if is_complete else INVENTORY_RETRY_S)
 
-    def _learn(self, inventory: Inventory) -> None:
+    def _learn(self, found: Inventory) -> None:
+        around = self._runner.surroundings
+        own = (row for planned in self._plan.values() for row in own_references(planned.check))
+        waiting = waiting_references(found, (*own, *around.references), self._plan)
+        inventory = found.model_copy(update={"waiting_references": waiting})
         if inventory == self._inventory:
             return
         self._inventory = inventory
-        self._runner.surroundings = replace(self._runner.surroundings, devices=inventory.devices)
+        self._runner.surroundings = replace(around, devices=inventory.devices, machine_type=inventory.machine_type)
         self._link.announce(self._inventory_report(inventory))
-        log.info("devices_found", devices=len(inventory.devices))
+        log.info("devices_found", devices=len(inventory.devices), machine_type=inventory.machine_type)
+        if said := disagreement(inventory.machine_types):
+            log.warning("machine_types_disagree", said=said, used=inventory.machine_type)
         self._handle(events.InventoryFound(inventory))
 
     def _inventory_report(self, inventory: Inventory) -> InventoryReport:
@@ -271,6 +285,8 @@ class Daemon:
         """Uses the fleet's references from now on. Of equal rows, this node's own win because they come last."""
         rows = (*references.shipped(), *rows, *self._own_references)
         self._runner.surroundings = replace(self._runner.surroundings, references=rows)
+        if self._inventory is not None:
+            self._learn(self._inventory)  # other references may wait for the machine type now
 
     # Metrics, health and the end
 

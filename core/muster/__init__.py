@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     )
     from muster.config import Config
     from muster.hookspecs import hookimpl
-    from muster.model import Action, Device, Finding, Inventory, Measurement, Severity, Topology, Verdict
+    from muster.model import (
+        Action,
+        Device,
+        Finding,
+        Inventory,
+        MachineType,
+        MachineTypeSource,
+        Measurement,
+        Severity,
+        Topology,
+        Verdict,
+    )
     from muster.node_health import HealthFinding, NodeHealthReport
     from muster.references import Reference, judge_value
     from muster.section import Section
@@ -47,7 +58,7 @@ _EXPORTS = {
     "check": "Check Context IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
     "config": "Config",
     "hookspecs": "hookimpl",
-    "model": "Action Device Finding Inventory Measurement Severity Topology Verdict",
+    "model": "Action Device Finding Inventory MachineType MachineTypeSource Measurement Severity Topology Verdict",
     "node_health": "HealthFinding NodeHealthReport",
     "references": "Reference judge_value",
     "section": "Section",
@@ -80,6 +91,8 @@ __all__ = [
     "IdleProbe",
     "Idleness",
     "Inventory",
+    "MachineType",
+    "MachineTypeSource",
     "Mark",
     "Measurement",
     "Needs",

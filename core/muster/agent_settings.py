@@ -34,7 +34,9 @@ class AgentSettings(Section):
     memory_limit_gib: float | None = Field(
         None, gt=0, le=1 << 20, description="GiB of memory for all ranks of a run together; unset: half of the host's"
     )
-    machine_type: str | None = Field(None, description="Machine type, for references that are keyed by it")
+    machine_type: str | None = Field(
+        None, description="Machine type, for references; unset: by label, cloud or firmware"
+    )
     block: str | None = Field(None, description="Topology: the node's block")
     rack: str | None = Field(None, description="Topology: the rack")
     leaf: str | None = Field(None, description="Topology: the leaf switch")

@@ -83,6 +83,10 @@ class Context(Protocol):
         """How many devices the operator expects; None if not set."""
 
     @property
+    def machine_type(self) -> str | None:
+        """The machine type of this node; None if unknown. Every measurement has it among its facts."""
+
+    @property
     def scratch(self) -> Path:
         """An empty directory that is removed after the run."""
 

@@ -13,7 +13,7 @@ from muster.alarm import Alarm
 from muster.check import AnyCheck, Context, IdleProbe, Reservation
 from muster.config import Config
 from muster.leader_lock import LeaderLock
-from muster.model import Inventory, Run
+from muster.model import Inventory, MachineType, Run
 from muster.node_health import NodeHealthReport
 from muster.transition import ActionOutcome, Survey, Transition
 
@@ -37,6 +37,16 @@ def muster_checks(config: Config) -> Iterable[AnyCheck]:
 @hookspec(firstresult=True)
 def muster_inventory(config: Config) -> Inventory | None:
     """Returns the devices of this node, or None if unknown. Runs in a child process; may import pynvml."""
+
+
+@hookspec
+def muster_machine_types(config: Config) -> Iterable[MachineType]:
+    """Returns what you know to be the machine type of this node, such as the answer of its cloud.
+
+    Runs in a child process with the inventory, at the start and every few minutes. Answer within a second or two. If
+    your source does not answer, return nothing: you are asked again.
+    """
+    return ()
 
 
 @hookspec
@@ -123,6 +133,7 @@ CONTRIBUTE = (
     "muster_configure",
     "muster_checks",
     "muster_inventory",
+    "muster_machine_types",
     "muster_idle_probes",
     "muster_reservations",
     "muster_prepare_run",

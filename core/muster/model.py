@@ -195,15 +195,39 @@ class Topology(Data):
         return Topology(**{**dict(other), **{level: place for level, place in self if place is not None}})
 
 
+class MachineTypeSource(StrEnum):
+    """Where a machine type is from. Each source has precedence over those after it."""
+
+    SETTING = "setting"
+    LABEL = "label"
+    PLUGIN = "plugin"
+    CLOUD = "cloud"
+    DMI = "dmi"
+
+
+class MachineType(Data):
+    """What one source says that the machine type of a node is; `said_by` names the setting, label, cloud or file."""
+
+    name: Label
+    source: MachineTypeSource
+    said_by: Label
+
+
 MOST_NAMES = 256
 """Maximum number of checks, plugins or programs of one node, and of metrics of one run."""
 
 
 class Inventory(Data):
-    """The hardware and software of a node, as its agent found it."""
+    """The hardware and software of a node, as its agent found it.
+
+    `machine_types` has what each source says, by precedence; `machine_type` is the first. While it is unknown,
+    `waiting_references` names the metrics with references that are only for certain machine types.
+    """
 
     devices: tuple[Device, ...] = Field((), max_length=MOST_DEVICES)
     machine_type: Label | None = None
+    machine_types: tuple[MachineType, ...] = Field((), max_length=MOST_NAMES)
+    waiting_references: tuple[Label, ...] = Field((), max_length=MOST_NAMES)
     topology: Topology = Topology()
     labels: Annotated[dict[str, str], AfterValidator(valid_labels)] = {}
     software: dict[Label, Label] = Field({}, max_length=MOST_NAMES)

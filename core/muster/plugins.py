@@ -23,12 +23,14 @@ from muster.check import AnyCheck, Check, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import MusterError, SettingsError, unknown
 from muster.garbage import no_collection
+from muster.model import MachineType
 from muster.wire.messages import PluginInfo
 
 GROUP = "muster"
 
 _ITEMS: dict[str, type] = {
     "muster_checks": Check,
+    "muster_machine_types": MachineType,
     "muster_idle_probes": IdleProbe,
     "muster_reservations": Reservation,
 }

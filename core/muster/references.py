@@ -28,6 +28,9 @@ from muster.toml import shipped_table
 BOUNDS = ("fail_below", "warn_below", "warn_above", "fail_above")
 """The bounds that a row can have, from the lowest to the highest."""
 
+MACHINE_TYPE = "machine_type"
+"""The fact that says the machine type of the node."""
+
 Bound = Annotated[float | None, Field(allow_inf_nan=False, strict=True)]
 
 
@@ -124,6 +127,24 @@ def applicable(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonVa
         if current is None or _weight(row) >= _weight(current):
             chosen[row.metric] = row
     return chosen
+
+
+def waiting(rows: Iterable[Reference], check: str, facts: Mapping[str, JsonValue]) -> list[Reference]:
+    """The rows for certain machine types that might apply to this measurement, if its facts said the machine type.
+
+    Rows that would not win over the one that applies now are left out.
+    """
+    if facts.get(MACHINE_TYPE) is not None:
+        return []
+    rows = [row for row in rows if row.check == check]
+    chosen = applicable(rows, check, facts)
+    return [
+        row
+        for row in rows
+        if MACHINE_TYPE in row.when
+        and all(is_met(condition, facts.get(name)) for name, condition in row.when.items() if name != MACHINE_TYPE)
+        and (row.metric not in chosen or _weight(row) >= _weight(chosen[row.metric]))
+    ]
 
 
 class Considered(Data):

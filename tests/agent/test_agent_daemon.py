@@ -63,7 +63,8 @@ def started(tmp_path, mosquitto) -> Iterator[Callable[..., Agent]]:
         settings = tmp_path / f"muster-{len(agents)}.toml"
         settings.write_text(
             f'node = "n"\ndata_dir = "{tmp_path}/data"\nbroker.url = "{mosquitto.url}"\nlog.format = "json"\n'
-            f'agent.listen = "127.0.0.1:0"\nplugins.simulated = {{ enabled = true, devices = 2 }}\n{more}'
+            f'agent.listen = "127.0.0.1:0"\nplugins.simulated = {{ enabled = true, devices = 2 }}\n'
+            f'plugins.disabled = ["cloud", "dmi"]\n{more}'
         )
         log = tmp_path / f"log-{len(agents)}"
         with log.open("wb") as lines:
@@ -311,3 +312,52 @@ async def test_of_equal_references_its_own_go_before_those_of_the_fleet(started,
         agent.logged("broker_connected")
         assert await judged_by("r1", simulated=True) == {"fleet"}
         assert await judged_by("r2") == {"own"}
+
+
+OF_A4 = """
+[[reference]]
+check = "simulated"
+metric = "temperature_headroom_c"
+when = { machine_type = "a4-highgpu-8g" }
+fail_below = 1000
+source = "a test"
+"""
+
+
+async def test_a_label_chooses_the_references_of_an_agent(started, mosquitto, tmp_path):
+    """The inventory says which one it was, and the next run is judged by the references of this machine type."""
+    (tmp_path / "labels").write_text('node.kubernetes.io/instance-type="a4-highgpu-8g"\n')
+    (tmp_path / "references.toml").write_text(OF_A4)
+    async with coordinating(mosquitto) as coordinator:
+        started(
+            f'checks.simulated.interval_s = 0.2\nreferences_file = "{tmp_path}/references.toml"\n'
+            f'agent.labels_file = "{tmp_path}/labels"'
+        )
+        said = await coordinator.heard(NodeTopic.INVENTORY, lambda message: message.inventory)
+        assert (said.machine_type, said.waiting_references) == ("a4-highgpu-8g", ())
+        assert [(each.source, each.said_by) for each in said.machine_types] == [
+            ("label", "node.kubernetes.io/instance-type")
+        ]
+        run = await coordinator.run(lambda run: run.check == "simulated")
+        assert (run.verdict, run.facts["machine_type"]) == ("FAIL", "a4-highgpu-8g")
+
+
+async def test_references_of_the_fleet_that_wait_for_the_machine_type_are_announced(started, mosquitto):
+    """Also those that the operator sets later: the inventory is sent again with them."""
+    row = Reference.model_validate(
+        {
+            "check": "simulated",
+            "metric": "temperature_headroom_c",
+            "when": {"machine_type": "ours"},
+            "fail_below": 1000,
+            "source": "a test",
+        }
+    )
+    async with coordinating(mosquitto) as coordinator:
+        started()
+        said = await coordinator.heard(NodeTopic.INVENTORY, lambda message: message.inventory)
+        assert (said.machine_type, said.waiting_references) == (None, ())
+        message = codec.encode(References(sent_at=1.0, rows=(row,)))
+        await coordinator.client.publish(TOPICS.references, message, qos=1, retain=True)
+        waiting = await coordinator.heard(NodeTopic.INVENTORY, lambda message: message.inventory.waiting_references)
+        assert waiting == ("simulated temperature_headroom_c (ours)",)

@@ -66,7 +66,7 @@ def assert_counts(fleet: Fleet, now: float) -> None:
     """All counts that change with the nodes are those of counting again."""
     counts, nodes = fleet._registry.counts, fleet._registry.nodes.values()
     assert fleet.tally(now) == recounted(fleet, now)
-    assert counts.machine_types == Counter(node.inventory.machine_type for node in nodes)
+    assert counts.hardware_kinds == Counter(node.hardware_kind for node in nodes)
     latest = [found for name in fleet.names if (found := fleet.latest_transition(name)) is not None]
     failing = Counter(actor for record in latest for actor in record.failed)
     assert {actor: number for actor, number in fleet.failing.items() if number} == failing

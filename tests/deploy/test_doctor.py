@@ -83,6 +83,7 @@ def test_an_agent_that_does_not_run_yet(node):
         "access": "PASS",
         "disk": "PASS",
         "devices": "PASS",
+        "machine type": "PASS",
     }
     assert found["devices"][1].startswith("1 device found: ")
 

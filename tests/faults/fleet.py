@@ -25,7 +25,7 @@ BACKGROUND = "simulated"
 NOTHING_ELSE = {check: {"enabled": False} for check in ("gemm", "memory", "training")}
 """No other check takes the processor from what is tested."""
 
-OF_THIS_HOST = ("fabric", "host", "kernel_log", "nvml", "storage")
+OF_THIS_HOST = ("cloud", "dmi", "fabric", "host", "kernel_log", "nvml", "storage")
 """Plugins whose checks find what is wrong with the machine that runs the tests."""
 
 

@@ -158,6 +158,7 @@ class PlainContext:
     node: str = "node-1"
     devices: tuple[Device, ...] = ()
     expected_gpus: int | None = None
+    machine_type: str | None = None
 
     def progress(self, text: str) -> None:
         pass

@@ -36,6 +36,7 @@ class BareContext:
     devices: tuple[Device, ...]
     expected_gpus: int | None
     scratch: Path
+    machine_type: str | None
     meeting: Rendezvous
     timeout_s: float = 60.0
 
@@ -116,6 +117,7 @@ def run(plugins: Plugins, request: dict[str, Any], meeting: Rendezvous) -> Any:
         node=settings.node,
         devices=given or inventory(plugins).devices,
         expected_gpus=settings.expected_gpus,
+        machine_type=settings.agent.machine_type,
         scratch=Path(tempfile.gettempdir()),
         meeting=meeting,
     )

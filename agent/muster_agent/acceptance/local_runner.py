@@ -106,7 +106,7 @@ async def local_runner(
     try:
         labels = read_labels(settings.agent.labels_file)
         inventory = completed(await resident.inventory() or Inventory(), settings, labels)
-        runner.surroundings = replace(surroundings, devices=inventory.devices)
+        runner.surroundings = replace(surroundings, devices=inventory.devices, machine_type=inventory.machine_type)
         yield LocalRunner(runner, events, settings.node, inventory, say)
     finally:
         await runner.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from muster.check import AnyCheck
+from muster.check import AnyCheck, Scope
 from muster.config import Settings, SuiteSettings
 from muster.errors import Refused, unknown
 from muster.model import Json
@@ -42,6 +42,11 @@ class SuitePlan:
     def selected(self) -> list[SelectedCheck]:
         """The checks of the steps."""
         return [step.selected for step in self.steps]
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether a step runs over all processes of a job together."""
+        return any(one.check.scope is Scope.GROUP for one in self.selected)
 
     @property
     def digest(self) -> str:

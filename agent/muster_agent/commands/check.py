@@ -121,6 +121,7 @@ def run(
 ) -> None:
     """Run checks one after the other.
 
+    In a job (torchrun, srun, RANK and WORLD_SIZE), suites and group checks run with all its processes.
     Exit codes: 0 for PASS or SKIPPED, 1 for WARN, 2 for FAIL, 3 for UNKNOWN.
     With --fail-on fail, WARN gives 0 as well, because torchrun takes 1 for a crash.
     """

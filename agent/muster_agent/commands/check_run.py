@@ -57,7 +57,7 @@ def run_checks(
     rows = _references(settings, found, checks)
     plan = plan_of(asked, settings, checks, found.failed)
     is_suite = asked.suite is not None
-    job = detect(os.environ) if is_suite and not options.alone else None
+    job = None if options.alone or not (is_suite or plan.has_groups) else detect(os.environ)
     if options.report_dir is not None and (job is None or job.leads):
         files.make_ready(options.report_dir, options.report_name)
     if options.coordinator is not None and (job is None or job.leads) and (warning := may_send(options.coordinator)):

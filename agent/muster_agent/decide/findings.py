@@ -10,8 +10,11 @@ import traceback
 
 from pydantic import TypeAdapter, ValidationError
 
+from muster.conditions import in_words
 from muster.extras import missing_package
+from muster.machine_type import SET_IT
 from muster.model import Finding, Json, Severity
+from muster.references import MACHINE_TYPE, Reference
 from muster_agent.decide.orders import ChildExit
 
 _TRACEBACK_CHARACTERS = 4096
@@ -70,13 +73,16 @@ def _own_evidence(error: BaseException) -> Json:
         return {}
 
 
-def not_judged(metrics: list[str]) -> Finding:
-    """No reference is set for these metrics, which the check wants to judge."""
+def not_judged(metrics: list[str], waiting: list[Reference]) -> Finding:
+    """No reference applies to `metrics`, which the check wants to judge, or references wait for the machine type."""
+    without = f"measured, but no reference applies to: {', '.join(metrics)}" if metrics else ""
+    types = [*dict.fromkeys(in_words(row.when[MACHINE_TYPE]) for row in waiting)]
+    missing = f"the machine type is unknown, and references wait for it ({', '.join(types)}): {SET_IT}" if types else ""
     return Finding(
         code="run.not_judged",
-        summary=f"measured, but no reference is set for: {', '.join(metrics)}",
+        summary="; ".join(filter(None, (without, missing))),
         severity=Severity.INFO,
-        evidence={"metrics": [*metrics]},
+        evidence={"metrics": [*metrics], **({"waiting": [row.metric for row in waiting]} if waiting else {})},
     )
 
 

@@ -69,6 +69,7 @@ class Surroundings:
     expected_gpus: int | None
     references: tuple[Reference, ...]
     memory_limit_bytes: int | None
+    machine_type: str | None = None
 
 
 class Assignment(Data):
@@ -86,6 +87,7 @@ class Assignment(Data):
     expected_gpus: int | None
     references: tuple[Reference, ...]
     scratch: Path
+    machine_type: str | None = None
     place: RankPlace | None = None
 
 

@@ -28,9 +28,21 @@ from typing import Any
 import pydantic_core
 
 from muster.check import AnyCheck, Rendezvous, Skip, own_references
-from muster.model import MOST_NAMES, Device, Finding, Inventory, Measurement, Metric, RankResult, Verdict, verdict_of
+from muster.model import (
+    MOST_NAMES,
+    Device,
+    Finding,
+    Inventory,
+    MachineType,
+    MachineTypeSource,
+    Measurement,
+    Metric,
+    RankResult,
+    Verdict,
+    verdict_of,
+)
 from muster.plugins import HookAnswer, Plugins
-from muster.references import Reference, applicable
+from muster.references import MACHINE_TYPE, Reference, applicable, waiting
 from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment, RankPlace
 from muster_agent.runs import process_control
@@ -72,8 +84,7 @@ def reside(
                 result = carry_out(plugins, checks, context)
                 line.say({"result": _without_leftovers(result)})
             case {"inventory": _}:
-                answers, failed = _contributed(plugins, "muster_inventory")
-                inventory = next((answer.value for answer in answers if answer.value is not None), Inventory())
+                inventory, failed = _take_inventory(plugins)
                 line.say({"inventory": inventory, "failed": failed})
             case {"idleness": own, "afresh": afresh}:
                 # The daemon may not know this process's id yet.
@@ -116,6 +127,7 @@ class RunContext:
         self.node = assignment.node
         self.devices: tuple[Device, ...] = assignment.devices
         self.expected_gpus = assignment.expected_gpus
+        self.machine_type = assignment.machine_type
         self.scratch: Path = assignment.scratch
         self.timeout_s = assignment.timeout_s
         self._line = line
@@ -153,7 +165,7 @@ def carry_out(plugins: Plugins, checks: Mapping[str, AnyCheck], context: RunCont
         known = (*own_references(check), *context.assignment.references)
         rows = applicable(known, check.name, measurement.facts)
         found += check.judge(measurement, rows)
-        found += _not_judged(check, measurement, rows, context)
+        found += _not_judged(check, measurement, rows, context, waiting(known, check.name, measurement.facts))
     except Skip as skip:
         found.append(findings.skipped(str(skip)))
     except Exception as error:
@@ -177,6 +189,24 @@ def _prepare(plugins: Plugins, check: AnyCheck, context: RunContext) -> list[Fin
     return [findings.unprepared(plugin, error) for plugin, error in failed.items()]
 
 
+def _take_inventory(plugins: Plugins) -> tuple[Inventory, dict[str, str]]:
+    """The inventory of the first plugin that has one, with all machine types, and the plugins that failed."""
+    answers, failed = _contributed(plugins, "muster_inventory")
+    typed, failed_later = _contributed(plugins, "muster_machine_types")
+    types = [each for answer in typed for each in answer.value]
+    inventory = Inventory()
+    for answer in answers:
+        if answer.value is not None:
+            inventory = answer.value
+            types += _as_plugin_says(answer.plugin, inventory)
+    return inventory.model_copy(update={"machine_types": tuple(types)}), failed | failed_later
+
+
+def _as_plugin_says(plugin: str, inventory: Inventory) -> list[MachineType]:
+    name = inventory.machine_type
+    return [] if name is None else [MachineType(name=name, source=MachineTypeSource.PLUGIN, said_by=plugin)]
+
+
 def _contributed(plugins: Plugins, hook: str, **arguments: Any) -> tuple[list[HookAnswer], dict[str, str]]:
     """The answers of the plugins, and by name the errors of the plugins that failed."""
     failed_before = {info.name for info in plugins.failed}
@@ -188,18 +218,29 @@ def _measured(check: AnyCheck, context: RunContext) -> Measurement:
     measurement = check.measure(check.params.model_validate(context.assignment.params), context)
     if not isinstance(measurement, Measurement):
         raise TypeError(f"measure returned {type(measurement).__name__}, not Measurement")
-    return measurement
+    if context.machine_type is None:
+        return measurement
+    return measurement.model_copy(update={"facts": {MACHINE_TYPE: context.machine_type, **measurement.facts}})
 
 
 def _not_judged(
-    check: AnyCheck, measurement: Measurement, rows: Mapping[str, Reference], context: RunContext
+    check: AnyCheck,
+    measurement: Measurement,
+    rows: Mapping[str, Reference],
+    context: RunContext,
+    waiting_rows: list[Reference],
 ) -> list[Finding]:
-    """Metrics without a reference to judge them. Only the first rank of a node reports them, once for the run."""
+    """Metrics without a reference to judge them, and those whose references wait for the machine type of the node.
+
+    Only the first rank of a node reports them, once for the run.
+    """
     place = context.assignment.place
     if place is not None and place.local_rank > 0:
         return []
-    metrics = [name for name in check.judged if name not in rows and _is_measured(measurement.metrics.get(name))]
-    return [findings.not_judged(metrics)] if metrics else []
+    measured = [name for name in check.judged if _is_measured(measurement.metrics.get(name))]
+    without = [name for name in measured if name not in rows]
+    waiting_for = [row for row in waiting_rows if row.metric in measured]
+    return [findings.not_judged(without, waiting_for)] if without or waiting_for else []
 
 
 def _is_measured(value: Metric) -> bool:

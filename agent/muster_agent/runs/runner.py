@@ -178,6 +178,7 @@ class Runner:
             expected_gpus=around.expected_gpus,
             references=tuple(row for row in around.references if row.check == check.name),
             scratch=run.scratch / str(place.rank if place else 0),
+            machine_type=around.machine_type,
             place=place,
         )
 

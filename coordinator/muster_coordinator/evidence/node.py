@@ -7,12 +7,14 @@ from typing import NamedTuple
 from pydantic_core import to_json
 
 from muster.check import PLUGINS_LOADED, CheckInfo
-from muster.model import Device, Health, Inventory, Run, ServiceState, Severity, Topology
+from muster.model import Device, Health, Inventory, MachineType, Run, ServiceState, Severity, Topology
 from muster.wire.messages import InventoryReport, PluginInfo, Presence
 from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.health import Evidence, present_health
 from muster_coordinator.evidence.node_clock import NodeClock
-from muster_coordinator.model.nodes import NodeRecord, NodeView
+from muster_coordinator.evidence.setup_findings import setup_findings
+from muster_coordinator.model.hardware_kind import HardwareKind
+from muster_coordinator.model.nodes import NodeFinding, NodeRecord, NodeView
 from muster_coordinator.topology.selection_term import Candidate
 
 NOWHERE = Topology()
@@ -49,11 +51,11 @@ class Node:
     `is_heard` is false until the first message after the coordinator's start, or after the broker was away. Runs from
     before `backlog_before` may wait in its outbox; None when no older runs do. `process` is an id of its agent's
     process, and `machine` one of the machine to which its name belongs; both are empty while they are not known.
-    `inventory_digest` is the digest of the message with its inventory.
+    `inventory_digest` is the digest of the message with its inventory, which was sent at `inventory_at`.
 
     Its position comes from four sources, the first that names a level counts: the topology file (`declared`), its own
     inventory, the labels at its schedulers (`scheduled`, from `scheduler_labels` by actor), and `learned_leaf`, which
-    sweeps have shown.
+    sweeps have shown. `labelled_machine_type` is from the labels at its schedulers, too.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Node:
     health: Health = Health.UNKNOWN
     evidence: Evidence = field(default_factory=Evidence)
     inventory: Inventory = field(default_factory=Inventory)
+    inventory_at: float = 0.0
     announced: AnnouncedChecks = field(default_factory=lambda: AnnouncedChecks.of(()))
     plugins: tuple[PluginInfo, ...] = ()
     outbox: int = 0
@@ -73,6 +76,7 @@ class Node:
     declared: Topology = NOWHERE
     scheduler_labels: dict[str, dict[str, str]] = field(default_factory=dict)
     scheduled: Topology = NOWHERE
+    labelled_machine_type: MachineType | None = None
     learned_leaf: str | None = None
     clock: NodeClock = field(default_factory=NodeClock)
     forgotten_at: float = 0.0
@@ -91,7 +95,7 @@ class Node:
         node.inventory, node.plugins, node.learned_leaf = record.inventory, record.plugins, record.learned_leaf
         node.scheduler_labels, node.forgotten_at = dict(record.scheduler_labels), record.forgotten_at
         node.clock, node.inventory_digest = NodeClock(record.clock_ahead_s), record.inventory_digest
-        node.machine = record.machine
+        node.machine, node.inventory_at = record.machine, record.first_seen
         node.announced = AnnouncedChecks.of(record.checks)
         node.evidence.convictions = {finding.check: finding for finding in record.convictions}
         node.is_heard, node.tested_at = False, tested_at
@@ -121,7 +125,7 @@ class Node:
             labels=self.labels,
             health=present_health(self.health, lost=not self.online),
             service=self.service,
-            machine_type=self.inventory.machine_type,
+            machine_type=self.hardware_kind.machine_type,
             gpu_models=self.hardware.gpu_models,
             lost=not self.online,
             left=self.left,
@@ -134,6 +138,28 @@ class Node:
         if self._hardware is None:
             self._hardware = Hardware.of(self.inventory.devices)
         return self._hardware
+
+    @property
+    def hardware_kind(self) -> HardwareKind:
+        """Its kind of hardware. If the agent does not know the machine type, that of the schedulers' labels counts."""
+        labelled = self.labelled_machine_type
+        return HardwareKind.of(self.inventory, None if labelled is None else labelled.name)
+
+    @property
+    def machine_types(self) -> tuple[MachineType, ...]:
+        """What each source says about its machine type, the one that counts first.
+
+        The agent judges measurements, so what it says counts before the schedulers' labels. An agent of an earlier
+        release names no source.
+        """
+        own, labelled = self.inventory.machine_types, self.labelled_machine_type
+        names_no_source = self.inventory.machine_type is not None and not own
+        return own if labelled is None or labelled in own or names_no_source else (*own, labelled)
+
+    @property
+    def findings(self) -> tuple[NodeFinding, ...]:
+        """What stands against it, and what is missing in its setup."""
+        return (*self.evidence.findings, *setup_findings(self.inventory, self.machine_types, self.inventory_at))
 
     @property
     def inventory_bytes(self) -> int:
@@ -234,7 +260,7 @@ class Node:
     def note_inventory(self, message: InventoryReport) -> bool:
         """Replaces inventory, checks and plugins. Returns whether anything changed."""
         before = (self.inventory, self.checks, self.plugins)
-        self.inventory, self.plugins = message.inventory, message.plugins
+        self.inventory, self.plugins, self.inventory_at = message.inventory, message.plugins, message.sent_at
         self.announced = AnnouncedChecks.of(message.checks)
         self._inventory_bytes = self._hardware = None
         return before != (self.inventory, self.checks, self.plugins)
@@ -270,11 +296,12 @@ class Node:
             last_seen=self.last_seen,
             clock_ahead_s=self.clock.ahead_s,
             devices=self.inventory.devices,
-            findings=self.evidence.findings,
+            findings=self.findings,
             reasons=self.reasons,
             topology=self.topology,
             labels=self.labels,
-            machine_type=self.inventory.machine_type,
+            machine_type=self.hardware_kind.machine_type,
+            machine_types=self.machine_types,
             software=self.inventory.software,
             checks=dict(self.evidence.verdicts),
             plugins=self.plugins,

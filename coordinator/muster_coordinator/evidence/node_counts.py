@@ -1,4 +1,4 @@
-"""Counts of nodes: by health, service state and place, their GPUs and findings, the lost ones, by machine type.
+"""Counts of nodes: by health, service state and place, their GPUs and findings, the lost ones, by kind of hardware.
 
 The idea: each node has one row of what is counted about it. The counts are numbers of nodes of the same kind, and of
 nodes with the same finding. When a node changes, it is counted again: its old row goes, its new one comes. So a change
@@ -22,6 +22,7 @@ from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.node_tally import NamedNode, NodeKind, Tally, hour_of, lost_gpus, sums_by_kind
 from muster_coordinator.model.findings import NUMBERS
+from muster_coordinator.model.hardware_kind import HardwareKind
 from muster_coordinator.model.nodes import NodeFinding
 
 MOST_NAMED = 200
@@ -41,14 +42,14 @@ class _Row(NamedTuple):
     codes: tuple[str, ...]
     numbers: tuple[tuple[str, int], ...]
     tested_hour: int
-    machine_type: str | None
+    hardware_kind: HardwareKind
 
 
 class NodeCounts:
     """The counts over all nodes that were counted. A node must be counted again after each change."""
 
     def __init__(self, heartbeats: Heartbeats) -> None:
-        self.machine_types: Counter[str | None] = Counter()
+        self.hardware_kinds: Counter[HardwareKind] = Counter()
         self.waiting_runs = 0
         self._heartbeats = heartbeats
         self._rows: dict[str, _Row] = {}
@@ -151,7 +152,7 @@ class NodeCounts:
         """Counts a row in (1) or out (-1)."""
         kind = row.kind
         _add(self._kinds, kind, by)
-        _add(self.machine_types, row.machine_type, by)
+        _add(self.hardware_kinds, row.hardware_kind, by)
         _add_all(self._compared, row.compared, by)
         if kind.has_left:
             return
@@ -167,7 +168,7 @@ class NodeCounts:
 
 def _row_of(node: Node) -> _Row:
     evidence, topology = node.evidence, node.topology
-    findings = evidence.findings
+    findings = node.findings
     kind = NodeKind(
         health=node.health,
         service=node.service,
@@ -184,7 +185,7 @@ def _row_of(node: Node) -> _Row:
         codes=tuple(sorted({finding.code for finding in findings})),
         numbers=tuple(sorted({*_numbers_of(findings)})),
         tested_hour=hour_of(max(node.tested_at, node.first_seen, node.forgotten_at)),
-        machine_type=node.inventory.machine_type,
+        hardware_kind=node.hardware_kind,
     )
 
 

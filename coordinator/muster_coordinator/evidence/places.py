@@ -1,7 +1,11 @@
-"""Positions of nodes from sources other than the nodes: topology file, labels at schedulers, learned leaves."""
+"""Positions of nodes from sources other than the nodes: topology file, labels at schedulers, learned leaves.
+
+Labels at schedulers also have the machine type.
+"""
 
 from collections.abc import Mapping
 
+from muster.machine_type import labelled_machine_type
 from muster.model import Topology
 from muster.topology_labels import TopologyLabels, topology_of
 from muster_coordinator.evidence.node import NOWHERE, Node
@@ -43,6 +47,7 @@ class Places:
     def _follow_labels(self, node: Node) -> None:
         labels = node.labels_of_schedulers
         node.scheduled = topology_of(labels, self._keys) if labels else NOWHERE
+        node.labelled_machine_type = labelled_machine_type(labels)
 
 
 def learned_places(nodes: Mapping[str, Node], pairs: list[MeasuredPair]) -> list[tuple[str, LearnedLeaf]]:

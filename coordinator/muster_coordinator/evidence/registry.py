@@ -65,7 +65,7 @@ class NodeRegistry:
                 node.backlog_before = now
                 self.counts.count(node)
         self._announced.restore(node.checks.values() for node in self.nodes.values())
-        self.baselines.restore(StoredComparisons.of(saved, self.counts.machine_types))
+        self.baselines.restore(StoredComparisons.of(saved, self.counts.hardware_kinds))
         outdated = self.nodes.keys() - self.due.restore(saved.evidence)
         commands: list[FleetCommand] = []
         if outdated:
@@ -290,8 +290,10 @@ class NodeRegistry:
     def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
-        alike = self.counts.machine_types[node.inventory.machine_type]
-        return self.baselines.observe(run, metrics, node.inventory, now, alike=alike)
+        kind = node.hardware_kind
+        return self.baselines.observe(
+            run, metrics, node.inventory, now, kind=kind, alike=self.counts.hardware_kinds[kind]
+        )
 
     def _tell_found(self, run: Run, now: float) -> list[FleetCommand]:
         """The story entries for findings of a run that did not stand against its node before."""

@@ -14,6 +14,7 @@ from muster.model import (
     Instant,
     Inventory,
     Json,
+    MachineType,
     Name,
     ServiceState,
     Severity,
@@ -133,7 +134,8 @@ class NodeView(NodeState):
     it, or another node has its name.
 
     In a `dry_run` the service state is what it would be. `clock_ahead_s` is how many seconds its clock is ahead of the
-    coordinator's; negative if it is behind, None if it is right.
+    coordinator's; negative if it is behind, None if it is right. `machine_types` has what each source says, and the
+    first is the `machine_type`. Findings of the check `node` are about its setup; they do not change its health.
     """
 
     clock_ahead_s: float | None = None
@@ -143,6 +145,7 @@ class NodeView(NodeState):
     topology: Topology = Topology()
     labels: dict[str, str] = {}
     machine_type: str | None = None
+    machine_types: tuple[MachineType, ...] = ()
     software: dict[str, str] = {}
     checks: dict[str, Verdict] = {}
     plugins: tuple[PluginInfo, ...] = ()

@@ -9,15 +9,15 @@ from enum import StrEnum
 class Site:
     """Where a node stands, and what it is; None where nobody has declared it.
 
-    Nodes of one leaf share its switch. Nodes of one rack share a leaf. Machine types may differ in speed. Only nodes
-    with the same number of `devices` have rails between them. `places_itself` says that only the node itself declares
-    its leaf.
+    Nodes of one leaf share its switch. Nodes of one rack share a leaf. Kinds of hardware may differ in speed. Only
+    nodes with the same number of `devices` have rails between them. `places_itself` says that only the node itself
+    declares its leaf.
     """
 
     node: str
     rack: str | None = None
     leaf: str | None = None
-    machine_type: str | None = None
+    hardware_kind: str | None = None
     devices: int = 0
     places_itself: bool = False
 

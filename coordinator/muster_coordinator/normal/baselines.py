@@ -1,6 +1,7 @@
 """All baselines of the fleet: which runs are compared with each other, and the findings of the comparisons.
 
-The idea: two runs are comparable if they have the same check, parameters, machine type, and facts of `COMPARED_BY`.
+The idea: two runs are comparable if they have the same check, parameters, kind of hardware, and facts of
+`COMPARED_BY`. The kind is the machine type and the models of the GPUs.
 Each metric under such a condition has its own baseline. Only runs of a single node that did not fail count: a value
 that a reference calls bad never becomes normal. Results that must be equal bit by bit (fingerprints) are compared only
 under the same versions of software. Speeds are compared across versions: a driver that makes the fleet slower must show
@@ -33,11 +34,13 @@ from muster_coordinator.model.baseline_commands import (
 )
 from muster_coordinator.model.baselines import BaselineView, FleetFinding, LevelsRecord, ResultsRecord
 from muster_coordinator.model.events import FleetCommand
+from muster_coordinator.model.hardware_kind import HardwareKind
 from muster_coordinator.normal.baseline import Baseline, Learned
 from muster_coordinator.normal.comparability import (
     MAX_CONDITION_CHARS,
     announced_of,
     condition_of,
+    hardware_condition,
     key_of,
     results_of,
     subject_of,
@@ -134,9 +137,19 @@ class Baselines:
         return commands
 
     def observe(
-        self, run: Run, metrics: Mapping[str, Worse], inventory: Inventory, now: float, *, alike: int = 1
+        self,
+        run: Run,
+        metrics: Mapping[str, Worse],
+        inventory: Inventory,
+        now: float,
+        *,
+        kind: HardwareKind | None = None,
+        alike: int = 1,
     ) -> ComparedRun:
-        """Adds a run and compares it by `metrics`. `alike` is the number of nodes with the machine type of its node."""
+        """Adds a run and compares it by `metrics`.
+
+        `alike` is the number of nodes of the same `kind` of hardware as its node, by default that of the inventory.
+        """
         if not metrics and "fingerprints" not in run.facts:
             return NOTHING
         if run.group is not None or run.verdict not in (Verdict.PASS, Verdict.WARN):
@@ -144,7 +157,8 @@ class Baselines:
         if len(json.dumps([condition_of(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
             return NOTHING  # these are part of every key below, and are checked once here instead of for each metric
         compared = ComparedRun()
-        self._compare_numbers(run, metrics, inventory, compared, now=now, alike=alike)
+        when = condition_of(run) | hardware_condition(kind or HardwareKind.of(inventory))
+        self._compare_numbers(run, metrics, inventory, compared, when=when, now=now, alike=alike)
         self._compare_results(run, inventory, compared, now=now, alike=alike)
         self._drop_rarest(compared)
         return compared
@@ -209,11 +223,11 @@ class Baselines:
         inventory: Inventory,
         compared: ComparedRun,
         *,
+        when: Json,
         now: float,
         alike: int,
     ) -> None:
         uuids: dict[DeviceIndex, str] = {device.index: device.uuid for device in inventory.devices}
-        when = condition_of(run) | {"machine_type": inventory.machine_type}
         room = MAX_READINGS
         for metric, worse in metrics.items():
             measured = announced_of(by_device(run.metrics.get(metric), run.facts), uuids.keys())

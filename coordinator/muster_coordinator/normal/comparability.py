@@ -1,8 +1,8 @@
 """Which runs can be compared with each other: their conditions, and the keys and subjects that follow from them.
 
 Example: a run of gemm with shape 8192 on a node of type a3 has the condition `{"params": ..., "shape": 8192}`. The key
-of its baseline for `tflops` is a hash of the check, the metric, and the condition with the machine type. Each function
-takes time in proportion to the size of the parameters and facts.
+of its baseline for `tflops` is a hash of the check, the metric, and the condition with the kind of hardware. Each
+function takes time in proportion to the size of the parameters and facts.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from muster.model import MOST_DEVICES, Json, Run
+from muster_coordinator.model.hardware_kind import HardwareKind
 from muster_coordinator.normal.readings import DeviceIndex, device_indices
 
 COMPARED_BY = (
@@ -43,6 +44,20 @@ MeasuredT = TypeVar("MeasuredT")
 def condition_of(run: Run) -> Json:
     """The parameters and facts that comparable runs share."""
     return {"params": run.params, **{name: run.facts[name] for name in COMPARED_BY if name in run.facts}}
+
+
+def hardware_condition(kind: HardwareKind) -> Json:
+    """The kind of hardware as a part of a condition."""
+    return {"machine_type": kind.machine_type, "gpu_models": [*kind.gpu_models]}
+
+
+def hardware_in(when: Json) -> HardwareKind:
+    """The kind of hardware in a condition."""
+    machine_type, models = when.get("machine_type"), when.get("gpu_models")
+    return HardwareKind(
+        machine_type if isinstance(machine_type, str) else None,
+        tuple(map(str, models)) if isinstance(models, list) else (),
+    )
 
 
 def subject_of(check: str, what: str, params: JsonValue) -> str:

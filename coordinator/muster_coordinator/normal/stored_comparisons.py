@@ -14,7 +14,9 @@ from typing import Self
 
 from muster.model import Json
 from muster_coordinator.model.baselines import BaselineRecord, FingerprintRecord, LevelsRecord, ResultsRecord
+from muster_coordinator.model.hardware_kind import HardwareKind
 from muster_coordinator.model.stored_fleet import StoredFleet
+from muster_coordinator.normal.comparability import hardware_in
 
 
 @dataclass(slots=True)
@@ -25,11 +27,11 @@ class StoredComparisons:
     levels: dict[str, Iterable[LevelsRecord]] = field(default_factory=dict)
     fingerprints: dict[str, FingerprintRecord] = field(default_factory=dict)
     results: dict[str, Iterable[ResultsRecord]] = field(default_factory=dict)
-    alike: Mapping[str | None, int] = field(default_factory=dict)
+    alike: Mapping[HardwareKind, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, saved: StoredFleet, alike: Mapping[str | None, int]) -> Self:
-        """What is stored of a fleet with `alike` nodes of each machine type."""
+    def of(cls, saved: StoredFleet, alike: Mapping[HardwareKind, int]) -> Self:
+        """What is stored of a fleet with `alike` nodes of each kind of hardware."""
         return cls(
             {record.id: record for record in saved.baselines},
             {**saved.levels},
@@ -48,9 +50,8 @@ class StoredComparisons:
         return (record.id for record in sorted(whole, key=lambda record: record.since is None))
 
     def alike_under(self, when: Json) -> int:
-        """The number of nodes of the machine type in the conditions of a baseline."""
-        kind = when.get("machine_type")
-        return self.alike.get(kind, 0) if kind is None or isinstance(kind, str) else 0
+        """The number of nodes of the kind of hardware in the conditions of a baseline."""
+        return self.alike.get(hardware_in(when), 0)
 
     def take_baseline(self, key: str) -> tuple[BaselineRecord, list[LevelsRecord]]:
         """Removes and returns what is stored of a baseline."""

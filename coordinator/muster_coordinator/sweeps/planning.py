@@ -209,9 +209,9 @@ def _place(node: Node) -> tuple[str, ...]:
 
 
 def _site(node: Node) -> Site:
-    where, has = node.topology, node.inventory
+    where, kind = node.topology, str(node.hardware_kind) or None
     places_itself = where.leaf not in (node.declared.leaf, node.scheduled.leaf, node.learned_leaf)
-    return Site(node.name, where.rack, where.leaf, has.machine_type, len(has.devices), places_itself)
+    return Site(node.name, where.rack, where.leaf, kind, len(node.inventory.devices), places_itself)
 
 
 def _meant(request: SweepRequest, nodes: Mapping[str, Node], declared: Mapping[str, Topology]) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 from muster.model import Severity
 from muster.node_health import HealthFinding, NodeHealthReport
 from muster.transition import Cause
+from muster_coordinator.evidence.setup_findings import SETUP
 from muster_coordinator.model.nodes import NodeFinding, NodeView
 
 MOST_FINDINGS = 32
@@ -13,8 +14,12 @@ _WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.UNKNOWN)
 
 
 def health_report(view: NodeView, at: float) -> NodeHealthReport:
-    """The health of the node at the time `at`, with its findings, the worst first."""
-    worst = sorted(view.findings, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST_FINDINGS]
+    """The health of the node at the time `at`, with its findings, the worst first.
+
+    Findings about its setup are left out, because they are not about its health.
+    """
+    about_health = (finding for finding in view.findings if finding.check != SETUP)
+    worst = sorted(about_health, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST_FINDINGS]
     return NodeHealthReport(
         node=view.name,
         at=at,

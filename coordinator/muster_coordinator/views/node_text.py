@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from muster.instants import instant_text
+from muster.machine_type import all_with_source
 from muster.table import table
 from muster.terminal import in_one_line
 from muster_coordinator.evidence.node_clock import clock_in_words
@@ -26,6 +27,8 @@ def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
     if node.clock_ahead_s is not None:
         yield f"  its clock is {clock_in_words(node.clock_ahead_s)}"
     yield f"devices: {devices(shown)}"
+    if known := all_with_source(node.machine_type, node.machine_types):
+        yield f"machine type: {known[0]}" + "".join(f"; also {other}" for other in known[1:])
     yield from (f"{level}: {place}" for level, place in node.topology if place is not None)
 
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 from benchmarks.free_ports import free_port
-from tests.muster_process import TORCH, Recorded
+from tests.muster_process import TORCH, Recorded, run_muster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.torch
@@ -38,14 +38,25 @@ def master_port() -> int:
 
 @pytest.fixture
 def start(tmp_path, master_port):
-    """Starts a process of the job: `start(rank, size, node="a", faults="[]")`; all are ended at the end."""
+    """Starts a process of the job: `start(rank, size, node="a", faults="[]")`; all are ended at the end.
+
+    It runs the suite, or the checks of `what`.
+    """
     started = []
 
-    def one(rank: int, size: int, *options: str, node: str = "", faults: str = "[]", **environment: str):
+    def one(
+        rank: int,
+        size: int,
+        *options: str,
+        node: str = "",
+        faults: str = "[]",
+        what: tuple[str, ...] = ("--suite", "mini"),
+        **environment: str,
+    ):
         config = tmp_path / f"{rank}.toml"
         config.write_text(SETTINGS.format(faults=faults))
         job = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(master_port)}
-        arguments = ["check", "run", "--suite", "mini", "--config", str(config), *options]
+        arguments = ["check", "run", *what, "--config", str(config), *options]
         env = {**os.environ, **job, "MUSTER_NODE": node or f"node-{rank}", **environment}
         process = Recorded(*arguments, env=env, imports=TORCH)
         started.append(process)
@@ -89,14 +100,77 @@ def test_a_process_per_device_brings_one_rank_each(start):
     assert sorted(run["facts"]["device"] for run in collective["runs"]) == [0, 1]
 
 
+COLLECTIVE = ("collective", "--param", "size_bytes=65536", "--quick")
+
+
+def test_a_group_check_by_its_name_takes_all_processes_of_the_job(start):
+    """As a suite does. Rank 0 prints the run of each node, and other checks run once on each node."""
+    leader = start(0, 2, "--json", what=("simulated", "collective"))
+    member = start(1, 2, what=("simulated", "collective"))
+    code, out, err = ended(leader)
+    assert (code, ended(member)[:2]) == (0, (0, "")), err
+    runs = [(run["check"], run["node"], run["facts"].get("world_size")) for run in json.loads(out)["items"]]
+    assert runs == [
+        ("simulated", "node-0", None),
+        ("simulated", "node-1", None),
+        ("collective", "node-0", 4),
+        ("collective", "node-1", 4),
+    ]
+
+
+def test_processes_with_other_parameters_are_refused(start):
+    """They would measure something else; both say so."""
+    leader = start(0, 2, what=COLLECTIVE)
+    member = start(1, 2, what=("collective", "--param", "size_bytes=4096"))
+    code, _, err = ended(leader)
+    assert (code, ended(member)[0]) == (64, 69)
+    assert "these ranks have another version of the suite or its settings: 1" in err
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"RANK": "0"}, "WORLD_SIZE is not set; a job gives RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"),
+        ({"WORLD_SIZE": "2"}, "RANK is not set"),
+        ({"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, "rank 2 does not exist in a job"),
+        ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "1"}, "MASTER_ADDR is not set"),
+        ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "a"}, "MASTER_PORT is not set"),
+        ({"RANK": "0", "WORLD_SIZE": "two"}, "WORLD_SIZE is 'two', which is not a number; see --alone"),
+    ],
+)
+def test_a_group_check_in_half_a_job_is_refused(job, words):
+    """It would run alone and pass. With --alone it does, and other checks never take part in a job."""
+    known = {"MUSTER_PLUGINS__SIMULATED__ENABLED": "true", "MUSTER_PLUGINS__DISABLED": '["nvml"]'}
+    env = {**os.environ, **known, **job}
+    done = run_muster("check", "run", "collective", env=env)
+    assert (done.returncode, words in done.stderr, done.stdout) == (64, True, ""), done.stderr
+    assert run_muster("check", "run", "simulated", env=env).returncode == 0
+
+
+def test_without_a_job_a_group_check_takes_the_devices_of_the_node(tmp_path):
+    """One device has nobody to exchange with, and the run says so."""
+    for devices, expected in ((1, "SKIPPED"), (2, "PASS")):
+        config = tmp_path / f"{devices}.toml"
+        config.write_text(SETTINGS.format(faults="[]").replace("devices = 2", f"devices = {devices}"))
+        done = run_muster("check", "run", *COLLECTIVE, "--config", str(config), "--json")
+        (run,) = json.loads(done.stdout)["items"]
+        assert (done.returncode, run["verdict"]) == (0, expected)
+        reasons = [finding["summary"] for finding in run["findings"] if finding["code"] == "run.skipped"]
+        assert [reason.partition(":")[0] for reason in reasons] == (
+            ["a collective over one rank measures nothing"] if devices == 1 else []
+        )
+
+
 @pytest.fixture
 def torchrun(tmp_path):
-    """Runs the suite by the real torchrun, with two processes."""
+    """Runs the suite, or the checks of `what`, by the real torchrun, with two processes."""
 
-    def run(*options: str, settings: str = "", suite: str = "mini") -> subprocess.CompletedProcess[str]:
+    def run(
+        *options: str, settings: str = "", suite: str = "mini", what: tuple[str, ...] = (), gpus: int = 2
+    ) -> subprocess.CompletedProcess[str]:
         config = tmp_path / "muster.toml"
-        config.write_text(settings + SETTINGS.format(faults="[]"))
-        return _by_torchrun("--suite", suite, "--config", str(config), "--json", *options)
+        config.write_text(settings + SETTINGS.format(faults="[]").replace("devices = 2", f"devices = {gpus}"))
+        return _by_torchrun(*(what or ("--suite", suite)), "--config", str(config), "--json", *options)
 
     return run
 
@@ -121,6 +195,18 @@ def test_torchrun_itself_starts_it(torchrun):
     """The real one holds MASTER_PORT for itself, which is any free port."""
     done = torchrun()
     assert _result(done) == (0, "PASS")
+
+
+def test_torchrun_itself_starts_a_group_check(torchrun):
+    """Two processes on a node without GPUs are two ranks over gloo, and the bandwidth is that between them."""
+    done = torchrun(what=COLLECTIVE, gpus=0)
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(done.stdout)["items"]
+    assert [(run["verdict"], run["facts"]["world_size"], run["facts"]["rank"]) for run in runs] == [
+        ("PASS", 2, 0),
+        ("PASS", 2, 1),
+    ]
+    assert all(run["facts"]["backend"] == "gloo" and run["metrics"]["busbw_gbps"] > 0 for run in runs)
 
 
 def _result(done: subprocess.CompletedProcess[str]) -> tuple[int, str]:

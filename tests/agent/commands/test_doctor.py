@@ -1,9 +1,10 @@
-"""What is said about the devices of a node."""
+"""What is said about the devices and the machine type of a node."""
 
 import pytest
+from tests.cases import cases
 
-from muster.model import Device, Inventory, Verdict
-from muster_agent.commands.doctor import devices_found
+from muster.model import Device, Inventory, MachineType, MachineTypeSource, Verdict
+from muster_agent.commands.doctor import devices_found, machine_type_found
 
 PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
 
@@ -25,3 +26,43 @@ def test_devices_are_counted(devices, expected, out_of_reach, verdict, words):
     found = Inventory(devices=tuple(Device(index=n, uuid=f"GPU-{n}", model="H100") for n in range(devices)))
     said = devices_found(found, expected, out_of_reach)
     assert (said.verdict, words in said.detail) == (verdict, True), said
+
+
+def said(name: str, source: MachineTypeSource, said_by: str) -> MachineType:
+    return MachineType(name=name, source=source, said_by=said_by)
+
+
+LABELLED = said("a4", MachineTypeSource.LABEL, "a/label")
+
+
+@cases(
+    ("sources", "waiting", "verdict", "words"),
+    [
+        ([LABELLED], (), PASS, "a4 (label a/label)"),
+        (
+            [LABELLED, said("XE9680", MachineTypeSource.DMI, "product_name")],
+            (),
+            PASS,
+            "a4 (label a/label); also XE9680 (firmware, product_name)",
+        ),
+        (
+            [LABELLED, said("a3", MachineTypeSource.CLOUD, "X")],
+            (),
+            WARN,
+            "sources disagree, the first one counts: a4 (label a/label), a3 (metadata server of X); to decide, "
+            "set agent.machine_type on the node",
+        ),
+        ([], (), PASS, "unknown; no reference waits for it"),
+        (
+            [],
+            ("collective busbw_gbps (a4)",),
+            WARN,
+            "unknown, and references wait for it: collective busbw_gbps (a4); set agent.machine_type on the node",
+        ),
+    ],
+)
+def test_the_machine_type_is_named_with_its_source(sources, waiting, verdict, words):
+    """What is missing or contradicts comes with what to set."""
+    name = sources[0].name if sources else None
+    found = machine_type_found(Inventory(machine_type=name, machine_types=tuple(sources)), waiting)
+    assert found == ("machine type", verdict, words)

@@ -4,12 +4,13 @@ import json
 import re
 
 import pytest
+from tests.cases import cases
 
 from muster.agent_settings import AgentSettings
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster.labels import MOST_LABELS, valid_labels
-from muster.model import Inventory, Topology
+from muster.model import Inventory, MachineType, MachineTypeSource, Topology
 from muster.topology_labels import TopologyLabels
 from muster_agent.runs.inventory import completed
 from muster_agent.runs.labels import MOST_BYTES, parse_labels, read_labels
@@ -30,6 +31,35 @@ def test_labels_that_a_plugin_found_count_where_there_is_no_file():
     inventory = completed(found, Settings(topology_labels=TopologyLabels(rack="example.com/row")), {})
     assert (inventory.labels, inventory.topology.rack) == (found.labels, "7")
     assert completed(found, Settings(), {"a": "b"}).labels == {"a": "b"}
+
+
+LABEL = "node.kubernetes.io/instance-type"
+CLOUD = MachineType(name="a3-ultragpu-8g", source=MachineTypeSource.CLOUD, said_by="Google Cloud")
+
+
+@cases(
+    ("said", "labels", "found", "name", "sources"),
+    [
+        ("ours", {LABEL: "a4-highgpu-8g"}, (CLOUD,), "ours", ["setting", "label", "cloud"]),
+        (None, {LABEL: "a4-highgpu-8g"}, (CLOUD,), "a4-highgpu-8g", ["label", "cloud"]),
+        (None, {}, (CLOUD,), "a3-ultragpu-8g", ["cloud"]),
+        (None, {}, (), None, []),
+        ("", {}, (CLOUD,), "a3-ultragpu-8g", ["cloud"]),
+    ],
+)
+def test_the_machine_type_says_where_it_is_from(said, labels, found, name, sources):
+    """The operator goes before labels, and labels before what plugins found; what they say stays, too."""
+    settings = Settings(agent=AgentSettings(machine_type=said))
+    inventory = completed(Inventory(machine_types=found), settings, labels)
+    assert (inventory.machine_type, [each.source for each in inventory.machine_types]) == (name, sources)
+
+
+def test_a_machine_type_stays_known_while_its_source_is_silent():
+    """A machine does not change its type; what a source says now replaces what it said before."""
+    before = completed(Inventory(machine_types=(CLOUD,)), Settings(), {}).machine_types
+    assert completed(Inventory(), Settings(), {}, before).machine_type == "a3-ultragpu-8g"
+    now = CLOUD.model_copy(update={"name": "a4-highgpu-8g"})
+    assert completed(Inventory(machine_types=(now,)), Settings(), {}, before).machine_types == (now,)
 
 
 def test_the_machine_is_described_beside_it():

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from muster.check import Idleness, IdleProbe, Reservation
-from muster.model import Device, Inventory, Measurement, Verdict
+from muster.model import Device, Inventory, MachineType, MachineTypeSource, Measurement, Verdict
 from muster_agent.runs import child, probes_and_reservations, process_control
 from muster_agent.runs import resident as resident_module
 from muster_agent.runs.resident import ResidentChild
@@ -154,6 +154,19 @@ async def test_the_inventory_comes_from_the_first_plugin_that_can_tell(running):
     inventory = Inventory(devices=(GPU,), software={"driver": "1"})
     async with running(hooks={"muster_inventory": lambda: inventory}) as runs:
         assert await runs.resident.inventory() == inventory
+
+
+async def test_all_plugins_say_what_they_know_of_the_machine_type(running):
+    """The one with the inventory, too; one that raises takes nothing from the others."""
+    cloud = MachineType(name="a4-highgpu-8g", source=MachineTypeSource.CLOUD, said_by="Google Cloud")
+    inventory = Inventory(devices=(GPU,), machine_type="ours")
+    hooks = {"muster_inventory": lambda: inventory, "muster_machine_types": lambda: iter([cloud])}
+    async with running(hooks=hooks) as runs:
+        found = await runs.resident.inventory()
+    own = MachineType(name="ours", source=MachineTypeSource.PLUGIN, said_by="throwaway")
+    assert (found.devices, found.machine_types) == ((GPU,), (cloud, own))
+    async with running(hooks={"muster_inventory": lambda: inventory, "muster_machine_types": broken}) as runs:
+        assert (await runs.resident.inventory()).machine_types == (own,)
 
 
 def broken() -> Inventory:

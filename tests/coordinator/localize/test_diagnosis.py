@@ -199,7 +199,7 @@ def test_what_has_barely_passed_may_barely_fail() -> None:
 
 def typed(*runs: GroupRun, old: str) -> Diagnosis:
     """What is judged where some nodes are of an older machine type."""
-    sites = {node: Site(node, machine_type="old" if node in old else "new") for node in "abcdefgh"}
+    sites = {node: Site(node, hardware_kind="old" if node in old else "new") for node in "abcdefgh"}
     return Diagnosis(GroupEvidence(sites, runs), CheckAbilities())
 
 
@@ -222,7 +222,7 @@ def test_a_machine_type_of_which_one_has_passed_is_compared() -> None:
 def test_few_speak_for_a_machine_type() -> None:
     """The others wait until one of these has passed."""
     nodes = [f"{kind}{n}" for kind in ("new", "old") for n in range(12)]
-    sites = {node: Site(node, machine_type=node[:3]) for node in nodes}
+    sites = {node: Site(node, hardware_kind=node[:3]) for node in nodes}
     pairs = [ran(*pair, at=0.7 if "old" in pair[0] else 1.5) for pair in zip(nodes[::2], nodes[1::2], strict=True)]
     asked = follow_up(Diagnosis(GroupEvidence(sites, tuple(pairs)), CheckAbilities()), frozenset(), seed="s", passes=1)
     assert {node for probe in asked for node in probe.members if "old" in node} == {"old0", "old1", "old2", "old3"}

@@ -56,7 +56,7 @@ def test_nodes_are_in_topology_order_and_those_that_are_lost_are_absent() -> Non
     """With the reason."""
     plan = planned(fleet(n3=True))
     assert plan.nodes == ("n0", "n2", "n1")
-    assert plan.sites[0] == Site("n0", "r0", None, devices=1)
+    assert plan.sites[0] == Site("n0", "r0", None, "stand-in", devices=1)
     assert plan.absent == {"n3": "is lost: last heard at 1970-01-01T00:00:00.000Z"}
 
 

@@ -33,8 +33,8 @@ PLUGINS = Path(str(resources.files("muster_plugins")))
 CODE = re.compile(rf"({'|'.join(map(re.escape, CHECKS))})\.[a-z][a-z0-9_]*(?<!toml)(?<!json)")
 """The code of a finding; files that belong to a check are named alike."""
 
-WITHOUT_CHECKS = {"kubernetes", "reservation_file", "slurm", "webhook"}
-"""Plugins that tell whether others are at work on a node, keep them away, or act on nodes."""
+WITHOUT_CHECKS = {"cloud", "dmi", "kubernetes", "reservation_file", "slurm", "webhook"}
+"""Plugins that tell what a node is and whether others are at work on it, keep them away, or act on nodes."""
 
 MODULES = sorted(path for room in ("checks", "shared") for path in (PLUGINS / room).rglob("*.py"))
 

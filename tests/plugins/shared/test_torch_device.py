@@ -15,6 +15,7 @@ class Node:
     node = "n1"
     scratch = Path()
     timeout_s = 60.0
+    machine_type = None
 
     def __init__(self, expected_gpus: int | None = None) -> None:
         self.devices = tuple(Device(index=index, uuid=f"GPU-{index}", model="H100") for index in range(4))

@@ -97,16 +97,16 @@ class GroupEvidence:
 
     @cached_property
     def unproven_types(self) -> frozenset[str]:
-        """The machine types without a node that has passed, although nodes of other types have."""
-        passed = {self.sites[node].machine_type for node in self.cleared} - {None}
-        every = {site.machine_type for site in self.sites.values()}
+        """The kinds of hardware without a node that has passed, although nodes of other kinds have."""
+        passed = {self.sites[node].hardware_kind for node in self.cleared} - {None}
+        every = {site.hardware_kind for site in self.sites.values()}
         return frozenset(kind for kind in every - passed if kind is not None and passed)
 
     def is_of_unproven_type(self, node: str) -> bool:
-        return self.sites[node].machine_type in self.unproven_types
+        return self.sites[node].hardware_kind in self.unproven_types
 
     def _may_be_slow_by_type(self, run: GroupRun) -> bool:
-        """Whether a slow run may be slow only because of the machine type of a member.
+        """Whether a slow run may be slow only because of the hardware of a member.
 
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
         and with everyone, and would be convicted although each is as fast as an a3 node can be.

@@ -95,11 +95,11 @@ class NextRound:
         return {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
 
     def _waiting_for_type(self) -> set[str]:
-        """The nodes of machine types without a node that has passed, except those that represent each type."""
+        """The nodes of kinds of hardware without a node that has passed, except those that represent each kind."""
         by_type: dict[str | None, list[str]] = {}
         for node in filter(self._is_free, self._diagnosis.inconclusive):
             if self._evidence.is_of_unproven_type(node):
-                by_type.setdefault(self._evidence.sites[node].machine_type, []).append(node)
+                by_type.setdefault(self._evidence.sites[node].hardware_kind, []).append(node)
         return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
 
     def _excused(self) -> set[str]:

@@ -22,12 +22,14 @@ def _missing(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
-    """The evidence that a node lacks like others of its leaf or machine type; None if others do not lack it."""
+    """The evidence that a node lacks like others of its leaf or hardware; None if others do not lack it."""
     site = diagnosis.evidence.sites[node]
     if node in diagnosis.leaves.behind:
         return f"it is behind leaf {site.leaf}, which is convicted: sweep it again after the repair"
     if diagnosis.evidence.is_of_unproven_type(node):
-        return f"no node of machine type {site.machine_type} has passed, but others have: sweep each type by itself"
+        return (
+            f"no node with this hardware ({site.hardware_kind}) has passed, but others have: sweep each kind by itself"
+        )
     if node in diagnosis.leaves.nodes_of_suspected:
         return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
     if node in diagnosis.links.alike:

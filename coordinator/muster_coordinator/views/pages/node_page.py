@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from muster.machine_type import all_with_source
 from muster.model import Device, Run, ServiceState, Severity, Verdict
 from muster.transition import ACTION_TEXTS, Cause
 from muster.units import metric_text, with_unit
@@ -115,6 +116,11 @@ class NodePage:
     def checks_to_run(self) -> tuple[str, ...]:
         """The checks that may be run on it now, by name."""
         return () if self.view is None else tuple(sorted(self.view.checks))
+
+    @property
+    def machine_types(self) -> list[str]:
+        """Its machine type by each source, the one that counts first."""
+        return [] if self.view is None else all_with_source(self.view.machine_type, self.view.machine_types)
 
     @property
     def why_nothing(self) -> str:

@@ -22,7 +22,7 @@ from muster_plugins.checks.collective.peers import everyone
 from muster_plugins.checks.collective.rails import rails_of, run_in_turn
 from muster_plugins.shared.collectives import table
 from muster_plugins.shared.collectives.judgement import FINDS, JUDGED, judge_results
-from muster_plugins.shared.collectives.params import CollectiveParams
+from muster_plugins.shared.collectives.params import ONE_RANK, CollectiveParams
 from muster_plugins.shared.collectives.table import SizeRow
 from muster_plugins.shared.nccl import transport
 from muster_plugins.shared.nccl.environment import NcclSettings, environment_for, profiles, shown
@@ -107,7 +107,7 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
             summary="A collective over all devices of a group: bandwidth, latency, and whether every element is right",
             scope=Scope.GROUP,
             params=GroupParams,
-            measure=partial(measure, config.plugin(NAME, CollectiveSettings), config.settings.agent.machine_type),
+            measure=partial(measure, config.plugin(NAME, CollectiveSettings)),
             judge=judge,
             timeout_s=120.0,
             needs=Needs.IDLE_NODE,
@@ -122,14 +122,12 @@ def muster_checks(config: Config) -> list[Check[GroupParams]]:
     ]
 
 
-def measure(
-    settings: CollectiveSettings, machine_type: str | None, params: GroupParams, context: Context
-) -> Measurement:
+def measure(settings: CollectiveSettings, params: GroupParams, context: Context) -> Measurement:
     """Bandwidth and latency as this rank saw them, as medians of its rounds; no metrics if it cannot measure them."""
     import torch  # noqa: F401, PLC0415  slow, and so before the others start to wait for us
 
     found = places_in_group(context, params.device)
-    known = facts(context, found, params.device) | {"machine_type": machine_type}
+    known = facts(context, found, params.device) | {"machine_type": context.machine_type}
     if known["missing"]:  # otherwise the group would measure the wrong hardware
         return Measurement(facts=known)
     # Reading the memory of the other devices would itself take some of it.
@@ -139,8 +137,8 @@ def measure(
     except Unmeasured as reason:
         return reason.measurement(known)
     meeting = context.rendezvous()
-    if params.collective == "sendrecv" and meeting.world_size == 1:
-        raise Skip("sendrecv needs a rank to send to: use a group of at least two ranks")
+    if meeting.world_size == 1:
+        raise Skip(ONE_RANK)
     os.environ.update(_environment(settings, params, context))
     place = place_of_rank(found, meeting.local_rank)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:

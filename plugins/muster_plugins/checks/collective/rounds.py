@@ -59,15 +59,13 @@ def run_rounds(collective: PreparedCollective, peers: Peers, place: Place, itera
 
 
 def last_arrivals(waited: list[float], peers: Peers, place: Place) -> int:
-    """In how many rounds this rank came last, because no peer waited for a shorter time; 0 without peers.
+    """In how many rounds this rank came last, because no peer waited for a shorter time.
 
     All peers must call it at the same time.
     """
     import torch  # noqa: PLC0415  only child processes may load torch
     import torch.distributed as dist  # noqa: PLC0415  only child processes may load torch
 
-    if len(peers.ranks) == 1:
-        return 0
     mine = torch.tensor(waited, dtype=torch.float64, device=place.torch_name)
     least = mine.clone()
     dist.all_reduce(least, op=dist.ReduceOp.MIN, group=peers.process_group)

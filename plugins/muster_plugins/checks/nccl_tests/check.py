@@ -78,7 +78,7 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
             summary="NVIDIA's own nccl-tests over the GPUs of this node, if they are installed",
             scope=Scope.NODE,
             params=CollectiveParams,
-            measure=partial(measure, config.plugin(NAME, NcclTestsSettings), config.settings.agent.machine_type),
+            measure=partial(measure, config.plugin(NAME, NcclTestsSettings)),
             judge=judge,
             timeout_s=300.0,
             needs=Needs.IDLE_NODE,
@@ -91,13 +91,11 @@ def muster_checks(config: Config) -> list[Check[CollectiveParams]]:
     ]
 
 
-def measure(
-    settings: NcclTestsSettings, machine_type: str | None, params: CollectiveParams, context: Context
-) -> Measurement:
+def measure(settings: NcclTestsSettings, params: CollectiveParams, context: Context) -> Measurement:
     """The program's bandwidth and latency for all GPUs of this node together."""
     gpus = _gpus(context)
     command = _command(settings, params, len(gpus))
-    known = facts(context, gpus, "auto") | {"machine_type": machine_type}
+    known = facts(context, gpus, "auto") | {"machine_type": context.machine_type}
     if known["missing"]:
         return Measurement(facts=known)
     profile = params.profile or settings.profile

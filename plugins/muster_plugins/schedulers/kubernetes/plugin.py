@@ -4,7 +4,17 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muster import ActionOutcome, Config, IdleProbe, NodeHealthReport, Reservation, Survey, Transition, hookimpl
+from muster import (
+    ActionOutcome,
+    Config,
+    IdleProbe,
+    MachineType,
+    NodeHealthReport,
+    Reservation,
+    Survey,
+    Transition,
+    hookimpl,
+)
 from muster.errors import SettingsError, Unavailable
 from muster.leader_lock import LeaderLock
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
@@ -12,16 +22,30 @@ from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 if TYPE_CHECKING:
     from muster_plugins.schedulers.kubernetes.actor import Actor
     from muster_plugins.schedulers.kubernetes.api import ApiServer
+    from muster_plugins.schedulers.kubernetes.machine_type import LabelReader
 
 NAME = "kubernetes"
 
 _actors: dict[Config, "Actor"] = {}
 """The coordinator's actor, whose connections stay open from the first call to the last."""
 
+_readers: dict[Config, "LabelReader"] = {}
+"""What the agent has read from the labels of its node."""
+
 
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, KubernetesSettings)
+
+
+@hookimpl
+def muster_machine_types(config: Config) -> Iterable[MachineType]:
+    settings = config.plugin(NAME, KubernetesSettings)
+    if not settings.enabled:
+        return ()
+    from muster_plugins.schedulers.kubernetes.machine_type import LabelReader  # noqa: PLC0415 (memory that only nodes in Kubernetes should spend)
+
+    return _readers.setdefault(config, LabelReader(_server(settings), _node(config))).read()
 
 
 @hookimpl

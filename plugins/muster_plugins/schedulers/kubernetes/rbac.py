@@ -29,7 +29,7 @@ def standby_manifests() -> list[Json]:
 
 
 def agent_manifests() -> list[Json]:
-    """The permissions of an agent with the idle probe `kubernetes`."""
+    """The permissions of an agent with `plugins.kubernetes.enabled`."""
     return _grant("muster-agent", "muster-agent", OF_AN_AGENT)
 
 

@@ -12,6 +12,9 @@ from muster_plugins.shared.collectives.message_sizes import MessageSize, series
 from muster_plugins.shared.nccl.environment import ProfileName
 from muster_plugins.shared.nccl.transport import PATTERN
 
+ONE_RANK = "a collective over one rank measures nothing: it needs two GPUs in the node, or two nodes in a job or sweep"
+"""Why a collective is skipped that would only copy its message, at 0 GB/s."""
+
 CollectiveName = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast", "sendrecv"]
 """The names that nccl-tests uses: its programs have these names plus `_perf`."""
 

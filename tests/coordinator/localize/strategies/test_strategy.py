@@ -179,7 +179,7 @@ def test_a_slower_machine_type_is_not_at_fault(  # noqa: PLR0917 - one for each 
     real = sites_of(count)
     slower = frozenset((list(real) if racked else lots.sample(list(real), count))[: max(1, int(share * count))])
     faults = Faults(nodes=dict.fromkeys(slower, lots.uniform(0.2, 0.95)))
-    sites = {node: replace(site, machine_type="old" if node in slower else "new") for node, site in real.items()}
+    sites = {node: replace(site, hardware_kind="old" if node in slower else "new") for node, site in real.items()}
     runs = play(policy(way, sites, abilities=can), Fabric(real, faults, 0.02, lots), lots)
     assert judged(sites, runs, can).culprits == ()
 

@@ -65,12 +65,12 @@ def test_who_fails_like_others_needs_the_topology() -> None:
 
 def test_who_is_of_another_machine_type_is_swept_apart() -> None:
     """As long as nobody of that type has passed."""
-    sites = {node: Site(node, machine_type="a3" if node in "ab" else "a4") for node in NODES}
+    sites = {node: Site(node, hardware_kind="a3" if node in "ab" else "a4") for node in NODES}
     slow = GroupRun(group="ab", members=("a", "b"), outcome=RunOutcome.GOOD, objective=0.5)
     well = [
         GroupRun(group=pair, members=(*pair,), outcome=RunOutcome.GOOD, objective=1.0) for pair in ("cd", "ef", "gh")
     ]
-    needs = "no node of machine type a3 has passed, but others have: sweep each type by itself"
+    needs = "no node with this hardware (a3) has passed, but others have: sweep each kind by itself"
     assert missing(slow, *well, sites=sites) == {"a": needs, "b": needs}
 
 

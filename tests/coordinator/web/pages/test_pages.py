@@ -14,7 +14,7 @@ from tests.coordinator.web.pages.page_fleet import LOST_GPU, SLOW, finding, plac
 from tests.coordinator.web.pages.page_html import MARKUP, WILD, Links, require_text_only
 from yarl import URL
 
-from muster.model import Health, Severity, Topology
+from muster.model import Health, MachineType, MachineTypeSource, Severity, Topology
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.quarantine_events import HoldRequested
 from muster_coordinator.model.quarantine_views import CaseView
@@ -194,7 +194,9 @@ async def test_a_filter_is_in_the_url(pages):
 
 async def test_text_of_nodes_shows_as_text(pages):
     """Wherever it stands: places, models, labels, findings, evidence, reasons, errors, people's reasons."""
-    where = {"labels": {}, "machine_type": WILD, "software": {"driver": WILD}}
+    said = MachineType(name=WILD, source=MachineTypeSource.CLOUD, said_by=WILD)
+    where = {"labels": {}, "machine_type": WILD, "machine_types": (said,), "waiting_references": (WILD,)}
+    where |= {"software": {"driver": WILD}}
     await pages.fleet.join("n1", "n2", topology=lambda _: Topology(block=WILD, rack=WILD, leaf=WILD), **where)
     evidence = {"value": WILD, "bound": 1, "source": WILD, WILD: WILD}
     bad = finding(summary=WILD, severity=Severity.ERROR, evidence=evidence)
@@ -206,6 +208,20 @@ async def test_text_of_nodes_shows_as_text(pages):
     for path in ("/nodes?select=%3Cscript%3E", "/%3Cscript%3E", "/nodes/%3Cscript%3E"):
         _, page = await pages.ask(path)
         assert "<script>" not in page
+
+
+async def test_a_page_says_what_the_machine_is_and_what_is_missing_in_its_setup(pages):
+    """With the source; a finding about the setup has no run to look at."""
+    said = MachineType(name="PowerEdge XE9680", source=MachineTypeSource.DMI, said_by="product_name")
+    await pages.fleet.join("n1", machine_type=said.name, machine_types=(said,))
+    await pages.fleet.join("n2", waiting_references=("collective busbw_gbps (a4-highgpu-8g)",))
+    text = await pages.get("/nodes/n1")
+    assert "PowerEdge XE9680 (firmware, product_name)" in text
+    assert "node.machine_type_unknown" not in text
+    text = await pages.get("/nodes/n2")
+    assert "collective busbw_gbps (a4-highgpu-8g); set agent.machine_type on the node" in text
+    assert "by the inventory of the node (<code>node.machine_type_unknown</code>)" in text
+    assert "api/v1/runs/" not in Links(text).text
 
 
 @cases("path", ["/nodes/n9", "/nothing", "/nodes?rock=1", "/nodes?page=0", "/?x=1"])

@@ -11,6 +11,7 @@ from muster.model import Json
 from muster.references import applicable, shipped
 from muster_plugins.checks.collective.check import GroupParams, judge
 from muster_plugins.checks.nccl_tests.output import parse_json, parse_text
+from muster_plugins.shared.collectives.params import ONE_RANK
 
 FACTS: Json = {
     "collective": "all_reduce",
@@ -213,7 +214,8 @@ def test_a_message_that_does_not_fit_is_refused_with_what_would(torch_child):
 def test_the_environment_is_a_profile_with_the_operators_values_in_it(torch_child):
     """The environment is set before the group is made, and reported without secrets."""
     settings = {"environment": {"NCCL_IB_TC": "7", "NCCL_API_TOKEN": "hush"}, "profile": "roce"}
-    (answer,) = torch_child.ask("collective", {"plugins": {"collective": settings}}, params={"size_bytes": 4})
+    nodes = ({"node": name, "plugins": {"collective": settings}} for name in "ab")
+    answer, _ = torch_child.ask("collective", *nodes, params={"size_bytes": 4})
     shown = answer["facts"]["environment"]
     expected = {"NCCL_IB_TC": "7", "NCCL_IB_GID_INDEX": "3", "NCCL_API_TOKEN": "(removed)", "NCCL_DEBUG": "INFO"}
     assert shown | expected == shown
@@ -228,18 +230,18 @@ def test_a_group_that_does_not_use_what_was_expected_does_not_pass(torch_child, 
         assert ("collective.transport_unknown", "UNKNOWN", None) in codes(answer)
 
 
-def test_nobody_to_send_to_is_skipped(torch_child):
-    """A group of one has no neighbour."""
-    assert "at least two ranks" in torch_child.ask("collective", params={"collective": "sendrecv"})[0]["skipped"]
+@pytest.mark.parametrize("collective", ["all_reduce", "sendrecv"])
+def test_a_group_of_one_rank_is_skipped(torch_child, collective):
+    """It would copy a message from memory to memory and pass, although nothing was sent."""
+    (answer,) = torch_child.ask("collective", params={"collective": collective, "size_bytes": 4})
+    assert answer == {"skipped": ONE_RANK}
 
 
-def test_a_group_of_one_has_no_bandwidth(torch_child, codes):
-    """Alone on a node the check still proves its sums, but nothing is sent."""
-    (answer,) = torch_child.ask("collective", params={"size_bytes": 4})
-    assert codes(answer) == []
-    assert not {"algbw_gbps", "busbw_gbps"} & answer["metrics"].keys()
-    assert answer["metrics"]["wrong_elements"] == 0
-    assert (answer["metrics"]["arrived_last"], answer["facts"]["arrived_last"]) == (0, [])
+def test_the_ranks_of_one_node_are_measured(torch_child, codes):
+    """Several devices of a node have something to exchange."""
+    answers = torch_child.ask("collective", params={"size_bytes": 1 << 12}, ranks=[2])
+    assert [codes(answer) for answer in answers] == [[], []]
+    assert all(answer["metrics"]["busbw_gbps"] > 0 for answer in answers)
 
 
 def test_a_corrupt_device_finds_wrong_elements(torch_child, codes, simulated_node):

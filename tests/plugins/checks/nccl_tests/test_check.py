@@ -54,7 +54,7 @@ def codes(measurement: Measurement):
 
 def test_results_are_judged_as_our_own(node, installed):
     """Bandwidth by the large messages, latency by the small ones, efficiency against the published peak."""
-    measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node())
+    measurement = measure(installed(said("all_reduce_2.17.txt")), PARAMS, node())
     assert measurement.metrics == {
         "algbw_gbps": 273.56,
         "busbw_gbps": 478.73,
@@ -113,7 +113,7 @@ def test_what_programs_have_said_is_judged_as_a_person_would(node, installed, na
     """Recorded elsewhere, told as if on this node; what was not checked has no count of wrong elements."""
     count, model = gpus
     metrics, findings = judged
-    measurement = measure(installed(said(name)), None, PARAMS, node(count, model=model))
+    measurement = measure(installed(said(name)), PARAMS, node(count, model=model))
     assert measurement.metrics == pytest.approx(metrics)
     assert codes(measurement) == findings
 
@@ -121,14 +121,14 @@ def test_what_programs_have_said_is_judged_as_a_person_would(node, installed, na
 def test_the_program_is_asked_for_what_the_parameters_say(node, installed, tmp_path):
     """One process drives all GPUs; the operator's arguments come last."""
     settings = installed(f'echo "$@" > {tmp_path}/asked; {said("all_reduce_2.17.txt")}', arguments=("-c", "1"))
-    measure(settings, None, PARAMS, node(4))
+    measure(settings, PARAMS, node(4))
     assert (tmp_path / "asked").read_text() == "-b 1024 -e 4294967296 -f 2 -n 3 -w 2 -g 4 -c 1\n"
 
 
 def test_the_report_of_new_versions_is_read_without_its_environment(node, installed):
     """The environment may hold the agent's secrets."""
     script = f'while [ "$1" != -J ]; do shift; done; {said("all_reduce_2.17.json")} > "$2"'
-    measurement = measure(installed(script, json_report=True), None, PARAMS, node())
+    measurement = measure(installed(script, json_report=True), PARAMS, node())
     assert measurement.metrics["busbw_gbps"] == 472.13
     assert codes(measurement) == []
     assert "hf_not_a_real_one" not in measurement.model_dump_json()
@@ -142,7 +142,7 @@ def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, insta
     )
     forced = CollectiveParams.model_validate({"profile": "net-forced"})
     honest, faulty = (
-        measure(installed(script, environment={"VIA": via, "NCCL_KEY": "hush"}), None, forced, node(timeout_s=60.0))
+        measure(installed(script, environment={"VIA": via, "NCCL_KEY": "hush"}), forced, node(timeout_s=60.0))
         for via in ("NET/IB/0", "P2P/CUMEM")
     )
     assert (codes(honest), codes(faulty)) == ([], [("nccl_tests.wrong_transport", "ERROR")])
@@ -166,20 +166,20 @@ def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, insta
 )
 def test_what_goes_wrong_has_a_name(node, installed, script, expected):
     """Only wrong elements are evidence; a failed program says nothing about the hardware."""
-    assert codes(measure(installed(script), None, PARAMS, node())) == expected
+    assert codes(measure(installed(script), PARAMS, node())) == expected
 
 
 @pytest.mark.parametrize("script", ["exit 1", "true", 'while [ "$1" != -J ]; do shift; done; echo garbage > "$2"'])
 def test_a_report_that_is_none_has_a_name(node, installed, script):
     """Examples are a version without `-J`, and a file with other content."""
-    ((code, severity),) = codes(measure(installed(script, json_report=True), None, PARAMS, node()))
+    ((code, severity),) = codes(measure(installed(script, json_report=True), PARAMS, node()))
     assert code in ("nccl_tests.failed", "nccl_tests.unreadable")
     assert severity == "UNKNOWN"
 
 
 def test_a_program_that_hangs_is_stopped(node, installed):
     """Before the run's own deadline."""
-    measurement = measure(installed("sleep 600"), None, PARAMS, node(timeout_s=0.5))
+    measurement = measure(installed("sleep 600"), PARAMS, node(timeout_s=0.5))
     assert codes(measurement) == [("nccl_tests.timed_out", "UNKNOWN")]
 
 
@@ -187,18 +187,18 @@ def test_a_program_that_cannot_be_started_has_a_name(node, installed):
     """The file exists but is not a program."""
     settings = installed("")
     (settings.directory / "all_reduce_perf").write_bytes(b"\x7fELF garbage")
-    assert codes(measure(settings, None, PARAMS, node())) == [("nccl_tests.not_started", "UNKNOWN")]
+    assert codes(measure(settings, PARAMS, node())) == [("nccl_tests.not_started", "UNKNOWN")]
 
 
 def test_missing_gpus_are_named_and_nothing_is_measured(node, installed):
     """The references do not apply to a ring of seven GPUs."""
-    measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node(7, expected=8))
+    measurement = measure(installed(said("all_reduce_2.17.txt")), PARAMS, node(7, expected=8))
     assert (codes(measurement), measurement.metrics) == ([("nccl_tests.devices_missing", "ERROR")], {})
 
 
 def test_gpus_that_nobody_could_ask_are_unknown(node, installed):
     """Without an inventory, nothing shows that all eight GPUs are gone."""
-    measurement = measure(installed(said("all_reduce_2.17.txt")), None, PARAMS, node(0, expected=8))
+    measurement = measure(installed(said("all_reduce_2.17.txt")), PARAMS, node(0, expected=8))
     assert (codes(measurement), measurement.metrics) == ([("nccl_tests.not_asked", "UNKNOWN")], {})
 
 
@@ -209,7 +209,7 @@ def test_gpus_that_nobody_could_ask_are_unknown(node, installed):
 def test_where_there_is_nothing_to_run_the_check_is_skipped(node, tmp_path, gpus, reason):
     """No GPU, none that is real, no program."""
     with pytest.raises(Skip, match=reason):
-        measure(NcclTestsSettings(directory=tmp_path), None, PARAMS, node(**gpus))
+        measure(NcclTestsSettings(directory=tmp_path), PARAMS, node(**gpus))
 
 
 def test_the_floors_are_those_of_collective():

@@ -1,0 +1,1 @@
+"""The cloud of a node: what its metadata server says."""

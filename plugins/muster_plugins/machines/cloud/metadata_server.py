@@ -1,0 +1,106 @@
+"""Asks the metadata server of a cloud, which every machine of the cloud reaches at the same link-local address.
+
+The whole conversation has one deadline. The timeouts of `http.client` are for single reads, so a server that sends a
+byte now and then could hold the agent up for ever. No proxy is used: the address means this machine's own server.
+"""
+
+import io
+import socket
+import time
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+
+from muster.machine_type import is_machine_type
+from muster_plugins.machines.cloud.clouds import Cloud, MetadataRequest
+from muster_plugins.shared.error_words import in_words
+
+ADDRESS = ("169.254.169.254", 80)
+
+WITHIN_S = 1.0
+"""Deadline for the whole conversation. A metadata server answers within milliseconds."""
+
+_MOST_BYTES = 1024
+"""Maximum size of an answer; a machine type has at most 63 characters, a token of AWS 56."""
+
+_OK = 200
+
+
+class NoMetadata(Exception):
+    """The server does not answer, or not as a metadata server does; the text says why."""
+
+
+def ask_machine_type(cloud: Cloud, address: tuple[str, int] = ADDRESS, within_s: float = WITHIN_S) -> str:
+    """The machine type by the cloud's metadata server. Raises NoMetadata."""
+    deadline = time.monotonic() + within_s
+    headers = {}
+    if cloud.session is not None:
+        headers[cloud.session_header] = _ask(cloud.session, {}, address, deadline)
+    said = _ask(cloud.machine_type, headers, address, deadline)
+    name = said.rpartition("/")[2]  # Google Cloud says projects/NUMBER/machineTypes/NAME
+    if not is_machine_type(name):
+        raise NoMetadata(f"{said[:80]!r} is not a machine type")
+    return name
+
+
+def _ask(request: MetadataRequest, more: dict[str, str], address: tuple[str, int], deadline: float) -> str:
+    """The text of the answer."""
+    try:
+        with socket.create_connection(address, timeout=_left(deadline)) as connection:
+            connection.sendall(_written(request, more, address[0]))
+            return _answer(_Hurried(connection, deadline), request.method)
+    except TimeoutError:
+        raise NoMetadata("no answer in time") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise NoMetadata(in_words(error)) from None
+
+
+def _written(request: MetadataRequest, more: dict[str, str], host: str) -> bytes:
+    headers = {"Host": host, "Connection": "close", "Content-Length": "0", **request.headers, **more}
+    lines = [f"{request.method} {request.path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
+
+
+def _answer(incoming: "_Hurried", method: str) -> str:
+    response = HTTPResponse(_Readable(incoming), method=method)  # type: ignore[arg-type]  # it only calls makefile
+    response.begin()
+    body = response.read(_MOST_BYTES + 1)
+    if response.status != _OK:
+        raise NoMetadata(f"HTTP status {response.status}")
+    text = body.decode("ascii").strip()  # raises ValueError
+    if len(body) > _MOST_BYTES or not text.isprintable():
+        raise NoMetadata("an answer that no metadata server gives")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Readable:
+    """The part of a socket that HTTPResponse uses."""
+
+    incoming: io.RawIOBase
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self.incoming)
+
+
+class _Hurried(io.RawIOBase):
+    """What comes over a connection until the deadline; TimeoutError after it."""
+
+    def __init__(self, connection: socket.socket, deadline: float) -> None:
+        self._connection = connection
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._connection.settimeout(_left(self._deadline))
+        return self._connection.recv_into(buffer)
+
+
+def _left(deadline: float) -> float:
+    """Seconds until the deadline. Raises TimeoutError if there are none."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left

@@ -1,0 +1,1 @@
+"""The firmware of a node: the name that its maker has given to the machine."""
