@@ -58,14 +58,8 @@ class EventRule(Data):
     status: tuple[MachineCheckKind, ...] = ()
     link: bool = False
 
-    def match(self, text: str) -> re.Match[str] | None:
-        """Where the event is told in a text; None if it is not."""
-        for pattern in self.pattern:
-            if (match := pattern.search(text)) and self._means(match):
-                return match
-        return None
-
-    def _means(self, match: re.Match[str]) -> bool:
+    def means(self, match: re.Match[str]) -> bool:
+        """Whether a match of one of the patterns is the event; the status of a machine check decides, if there is one."""
         status = match.groupdict().get("status")
         return status is None or machine_check_kind(int(status, 16), amd=is_of_amd(match.string)) in self.status
 
@@ -136,13 +130,19 @@ def rules() -> KernelLogRules:
     return KernelLogRules.model_validate(shipped_table("muster_plugins.checks.kernel_log", "rules.toml"))
 
 
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], EventRule], ...]:
+    """All patterns in their order: what is asked of every line of the log must be quick."""
+    return tuple((pattern, rule) for rule in rules().rule for pattern in rule.pattern)
+
+
 def recognise(record: Record) -> KernelEvent | EventEnd | LinkStart | None:
     """The event in a record; None if it has none."""
     for end in rules().end:
         if match := end.pattern.search(record.text):
             return EventEnd(end.codes, end.action, _address(match, record))
-    for rule in rules().rule:
-        if match := rule.match(record.text):
+    for pattern, rule in _patterns():
+        if (match := pattern.search(record.text)) and rule.means(match):
             return _event(rule, match, record)
     for start in rules().link_start:
         if (match := start.pattern.search(record.text)) and (address := _address(match, record)):
