@@ -61,3 +61,19 @@ def excerpts(kind: str) -> Iterator[Excerpt]:
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["excerpt"]:
             row |= {"worst": Severity(row["worst"]), "codes": tuple(row.get("codes", ())), "family": path.stem}
             yield Excerpt(**row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptExcerpt:
+    """What a health script printed when it failed, and the line of it that an expert would show."""
+
+    name: str
+    text: str
+    source: str
+    summary: str
+
+
+def script_excerpts() -> Iterator[ScriptExcerpt]:
+    """The outputs in the folder `script`."""
+    for path in sorted((HERE / "script").glob("*.toml")):
+        yield from (ScriptExcerpt(**row) for row in tomllib.loads(path.read_text(encoding="utf-8"))["output"])

@@ -6,11 +6,13 @@ what passed, or with a heading, its first line would praise the node that it con
 
 import re
 
-_PASSES = re.compile(r"\W*(?:SUCCESS(?:FUL)?|OK|PASS(?:ED)?|INFO|DONE|SKIP(?:PED)?)\b|.*(?:\b(?:PASS(?:ED)?|OK)|✓|✔)\W*$", re.I)
-_HEADS = re.compile(r"\W*$|[=#*_-]{2,}|(?:running|starting|checking|testing)\b", re.I)
+_PASSES_FIRST = re.compile(r"\W*(?:SUCCESS(?:FUL)?|OK|PASS(?:ED)?|INFO|DONE|SKIP(?:PED)?)\b", re.I)
+_PASSES = re.compile(r"\b(?:PASS(?:ED)?|SUCCESS)\b|✓|✔", re.I)
+_HEADS = re.compile(r"\W*$|[=#*_-]{2,}|(?:running|starting|checking|testing)\b|.*:$", re.I)
 _FAILS = re.compile(
-    r"\bnot ok\b|\b(?:FAIL(?:ED|URES?|S)?|ERRORS?|CRIT(?:ICAL)?|FATAL|WARN(?:ING)?|UNKNOWN|UNHEALTHY|BAD)\b|✗|✘", re.I
+    r"not ok\b|\b(?:FAIL(?:ED|URES?|S)?|ERRORS?|CRIT(?:ICAL)?|FATAL|WARN(?:ING)?|UNKNOWN|UNHEALTHY|BAD)\b|✗|✘", re.I
 )
+_FAILS_FIRST = re.compile(rf"\W*(?:{_FAILS.pattern})", re.I)
 
 
 def summary_line(text: str, *, failed: bool) -> str:
@@ -18,7 +20,14 @@ def summary_line(text: str, *, failed: bool) -> str:
     lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
     if not lines:
         return ""
-    if not failed or not (_PASSES.match(lines[0]) or _HEADS.match(lines[0])):
+    if not failed or _tells(lines[0]):
         return lines[0]
-    others = [line for line in lines if not _PASSES.match(line) and not _HEADS.match(line)]
-    return next(filter(_FAILS.search, others), (others or lines)[0])
+    others = [*filter(_tells, lines)] or lines
+    failing = [*filter(_FAILS_FIRST.match, others), *filter(_FAILS.search, others)]
+    return (failing or others)[0]
+
+
+def _tells(line: str) -> bool:
+    """Whether a line may say what failed: one that is no heading and tells of no success."""
+    passes = _PASSES_FIRST.match(line) or (_PASSES.search(line) and not _FAILS.search(line))
+    return not passes and not _HEADS.match(line)
