@@ -59,7 +59,7 @@ class EventRule(Data):
     link: bool = False
 
     def means(self, match: re.Match[str]) -> bool:
-        """Whether a match of one of the patterns is the event; the status of a machine check decides, if there is one."""
+        """Whether a match is the event: where it has the status of a machine check, that must be one that is meant."""
         status = match.groupdict().get("status")
         return status is None or machine_check_kind(int(status, 16), amd=is_of_amd(match.string)) in self.status
 

@@ -6,13 +6,14 @@ what passed, or with a heading, its first line would praise the node that it con
 
 import re
 
-_PASSES_FIRST = re.compile(r"\W*(?:SUCCESS(?:FUL)?|OK|PASS(?:ED)?|INFO|DONE|SKIP(?:PED)?)\b", re.I)
-_PASSES = re.compile(r"\b(?:PASS(?:ED)?|SUCCESS)\b|✓|✔", re.I)
-_HEADS = re.compile(r"\W*$|[=#*_-]{2,}|(?:running|starting|checking|testing)\b|.*:$", re.I)
+_PASSES_FIRST = re.compile(r"\W*(?:SUCCESS(?:FUL)?|OK|PASS(?:ED)?|INFO|DONE|SKIP(?:PED)?)\b", re.IGNORECASE)
+_PASSES = re.compile(r"\b(?:PASS(?:ED)?|SUCCESS)\b|✓|✔", re.IGNORECASE)
+_HEADS = re.compile(r"\W*$|[=#*_-]{2,}|(?:running|starting|checking|testing)\b|.*:$", re.IGNORECASE)
 _FAILS = re.compile(
-    r"not ok\b|\b(?:FAIL(?:ED|URES?|S)?|ERRORS?|CRIT(?:ICAL)?|FATAL|WARN(?:ING)?|UNKNOWN|UNHEALTHY|BAD)\b|✗|✘", re.I
+    r"not ok\b|\b(?:FAIL(?:ED|URES?|S)?|ERRORS?|CRIT(?:ICAL)?|FATAL|WARN(?:ING)?|UNKNOWN|UNHEALTHY|BAD)\b|✗|✘",
+    re.IGNORECASE,
 )
-_FAILS_FIRST = re.compile(rf"\W*(?:{_FAILS.pattern})", re.I)
+_FAILS_FIRST = re.compile(rf"\W*(?:{_FAILS.pattern})", re.IGNORECASE)
 
 
 def summary_line(text: str, *, failed: bool) -> str:

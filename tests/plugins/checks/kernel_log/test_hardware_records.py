@@ -33,8 +33,15 @@ def test_other_lines_pass():
 
 def test_each_section_is_a_record():
     """An error of firmware may have several, of different severity and kind."""
-    texts = [*FIRST, "{1}[Hardware Error]:  Error 1, type: corrected", "{1}[Hardware Error]:   section_type: memory error"]
-    assert [text.splitlines()[-1] for _, text in joined(*texts)] == ["section_type: PCIe error", "section_type: memory error"]
+    texts = [
+        *FIRST,
+        "{1}[Hardware Error]:  Error 1, type: corrected",
+        "{1}[Hardware Error]:   section_type: memory error",
+    ]
+    assert [text.splitlines()[-1] for _, text in joined(*texts)] == [
+        "section_type: PCIe error",
+        "section_type: memory error",
+    ]
     assert "recoverable" not in joined(*texts)[1][1]
 
 

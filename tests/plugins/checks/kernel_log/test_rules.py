@@ -486,7 +486,9 @@ def test_the_driver_of_an_adapter_starts():
     assert told_by("mlx5_core 0000:53:00.0: firmware version: 28.39.1002") == LinkStart("0000:53:00.0")
 
 
-SECTION = "[Hardware Error]: event severity: {event}\nError 0, type: {type}\nfru_text: x\nsection_type: {section}\n{more}"
+SECTION = (
+    "[Hardware Error]: event severity: {event}\nError 0, type: {type}\nfru_text: x\nsection_type: {section}\n{more}"
+)
 
 
 @cases(
@@ -497,12 +499,18 @@ SECTION = "[Hardware Error]: event severity: {event}\nError 0, type: {type}\nfru
         ("fatal", "fatal", "IA32/X64 processor error", "", "machine_check_uncorrected ERROR None"),
         ("recoverable", "recoverable", "ARM processor error", "", "machine_check_uncorrected ERROR None"),
         ("corrected", "corrected", "PCIe error", "device_id: 0000:60:03.1", "pcie_corrected INFO 0000:60:03.1"),
-        ("recoverable", "recoverable", "PCIe error", "device_id: 0000:c9:02.0", "pcie_transaction_failed WARNING 0000:c9:02.0"),
+        (
+            "recoverable",
+            "recoverable",
+            "PCIe error",
+            "device_id: 0000:c9:02.0",
+            "pcie_transaction_failed WARNING 0000:c9:02.0",
+        ),
         ("recoverable", "fatal", "PCIe error", "device_id: 0000:04:00.0", "pcie_uncorrected ERROR 0000:04:00.0"),
         ("fatal", "fatal", "Firmware Error Record Reference", "", "firmware_error WARNING None"),
     ],
 )
-def test_what_firmware_reports_is_judged_by_its_section(event, type, section, more, expected):  # noqa: A002  as in CPER
+def test_what_firmware_reports_is_judged_by_its_section(event, type, section, more, expected):
     """A section has a severity and a kind of its own; the device decides which link it is."""
     told = told_by(SECTION.format(event=event, type=type, section=section, more=more))
     assert f"{told.code} {told.severity} {told.address}" == expected

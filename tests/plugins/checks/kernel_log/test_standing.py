@@ -156,7 +156,11 @@ def test_a_link_that_was_never_up_is_known_at_the_next_look():
 
 def test_the_lines_of_a_hardware_error_are_one_event():
     """What firmware reports of a disk's link is about that link, not about memory."""
-    texts = ("event severity: corrected", " Error 0, type: corrected", "  section_type: PCIe error", "  device_id: 0000:60:03.1")
+    texts = (
+        "event severity: corrected",
+        " Error 0, type: corrected",
+        "  section_type: PCIe error",
+        "  device_id: 0000:60:03.1",
+    )
     (entry,) = after(records(*(f"{{10}}[Hardware Error]: {text}" for text in texts))).entries
     assert (entry.event.code, entry.event.address, entry.count) == ("pcie_corrected", "0000:60:03.1", 1)
-
