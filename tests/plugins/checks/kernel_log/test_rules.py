@@ -166,6 +166,17 @@ REAL = [
         "nic_module WARNING INSPECT_HARDWARE 0000:5c:00.0",
     ),
     ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link down", "nic_link_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
+    ("ice 0000:10:00.1 ens1f1: NIC Link is Down", "nic_link_down WARNING INSPECT_HARDWARE 0000:10:00.1"),
+    ("igb 0000:02:00.0 eno1: igb: eno1 NIC Link is Down", "nic_link_down WARNING INSPECT_HARDWARE 0000:02:00.0"),
+    (
+        "mlx5_core 0000:3b:00.1 eth1: Error cqe on cqn 0x817, ci 0x8, qn 0x1dbb, opcode 0xd, syndrome 0x1, vendor "
+        "syndrome 0x68",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:3b:00.1",
+    ),
+    (
+        "bnxt_en 0000:41:00.0 rocep65s0f0: Failed to create HW CQ",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:41:00.0",
+    ),
     ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link DOWN", "nic_port_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
     (
         "mlx5_core 0000:65:00.0 ens15np0: TX timeout detected",
@@ -195,7 +206,27 @@ REAL = [
         "blk_update_request: I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "disk_error WARNING INSPECT_HARDWARE None",
     ),
+    ("EDAC MC1: 5486 CE error on CPU # 1Channel # 2_DIMM # 1", "machine_check_storm WARNING INSPECT_HARDWARE None"),
     ("nvme nvme1: I/O 832 (I/O Cmd) QID 1 timeout, aborting", "disk_error WARNING INSPECT_HARDWARE None"),
+    ("nvme nvme3: queue 0: timeout request 0x0 type 4", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "res 40/00:04:a0:6d:70/00:00:74:00:00/40 Emask 0x50 (ATA bus error)",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "sd 14:0:4:0: [sdd] tag#1669 FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=DRIVER_OK cmd_age=2s",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "megaraid_sas 0000:18:00.0: 2786 (731424485s/0x0004/CRIT) - Enclosure PD 20(c None/p1) phy bad for slot 1",
+        "disk_error WARNING INSPECT_HARDWARE 0000:18:00.0",
+    ),
+    (
+        "vmap allocation for size 2498560 failed: use vmalloc=<size> to increase size",
+        "kernel_memory_full WARNING REBOOT_NODE None",
+    ),
+    ("NVRM: fallen off the bus and is not responding to commands.", "off_the_bus ERROR REBOOT_NODE None"),
+    ("XFS (nvme0n1p5): SB validate failed with error -22. ", "file_system_corrupt ERROR INSPECT_HARDWARE None"),
     (
         "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)",
         "xid ERROR REBOOT_NODE 0000:01:00.0",
@@ -451,6 +482,14 @@ def test_a_reset_ends_what_asked_for_it(line, address):
     ("line", "code"),
     [
         ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_down"),
+        (
+            "ice 0000:53:00.0 ens1f2: NIC Link is up 25 Gbps Full Duplex, Requested FEC: RS-FEC, Negotiated FEC: RS-FEC",
+            "nic_link_down",
+        ),
+        (
+            "igb 0000:53:00.0 eno1: igb: eno1 NIC Link is Up 1000 Mbps Full Duplex, Flow Control: RX/TX",
+            "nic_link_down",
+        ),
         ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link ACTIVE", "nic_port_down"),
     ],
 )
