@@ -218,6 +218,15 @@ REAL = [
         "disk_error WARNING INSPECT_HARDWARE None",
     ),
     (
+        "hpsa 0000:05:00.0: scsi 0:1:0:0: resetting logical  Direct-Access     HP       LOGICAL VOLUME   RAID-0",
+        "disk_error WARNING INSPECT_HARDWARE 0000:05:00.0",
+    ),
+    ("arm-smmu-v3 arm-smmu-v3.2.auto: event 0x04 received:", "iommu_fault WARNING INSPECT_HARDWARE None"),
+    (
+        "i915 0000:00:02.0: Unable to change power state from D0 to D0, device inaccessible",
+        "pcie_device_removed WARNING INSPECT_HARDWARE 0000:00:02.0",
+    ),
+    (
         "megaraid_sas 0000:18:00.0: 2786 (731424485s/0x0004/CRIT) - Enclosure PD 20(c None/p1) phy bad for slot 1",
         "disk_error WARNING INSPECT_HARDWARE 0000:18:00.0",
     ),
