@@ -217,6 +217,27 @@ REAL = [
         "sd 14:0:4:0: [sdd] tag#1669 FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=DRIVER_OK cmd_age=2s",
         "disk_error WARNING INSPECT_HARDWARE None",
     ),
+    ("tg3 0000:3f:00.0 enp63s0: Link is down", "nic_link_down WARNING INSPECT_HARDWARE 0000:3f:00.0"),
+    ("igb 0000:03:00.0 enp3s0: PCIe link lost", "pcie_device_removed WARNING INSPECT_HARDWARE 0000:03:00.0"),
+    (
+        "ixgbe 0000:07:00.0 eno3: initiating reset due to tx timeout",
+        "nic_queue_timeout WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "ixgbe 0000:65:00.0: The EEPROM Checksum Is Not Valid",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:65:00.0",
+    ),
+    ("ata1: exception Emask 0x40 SAct 0x0 SErr 0x800 action 0x7", "disk_error WARNING INSPECT_HARDWARE None"),
+    ("nvme nvme1: frozen state error detected, reset controller", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "CIFS: VFS: \\\\127.0.0.1 has not responded in 3 seconds. Reconnecting...",
+        "server_not_responding WARNING NONE None",
+    ),
+    (
+        "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned "
+        "from status @ kernel_channel.c:2874",
+        "reset_required ERROR RESET_GPU None",
+    ),
     (
         "hpsa 0000:05:00.0: scsi 0:1:0:0: resetting logical  Direct-Access     HP       LOGICAL VOLUME   RAID-0",
         "disk_error WARNING INSPECT_HARDWARE 0000:05:00.0",
@@ -493,6 +514,10 @@ def test_a_reset_ends_what_asked_for_it(line, address):
         ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_down"),
         (
             "ice 0000:53:00.0 ens1f2: NIC Link is up 25 Gbps Full Duplex, Requested FEC: RS-FEC",
+            "nic_link_down",
+        ),
+        (
+            "tg3 0000:53:00.0 enp63s0: Link is up at 1000 Mbps, full duplex",
             "nic_link_down",
         ),
         (
