@@ -4,7 +4,7 @@ What firmware reports (GHES at run time, BERT after a boot) takes a line for eac
 device stand in lines of their own, and only together they say what has failed. A machine check has its status in the
 first line and the vendor of the processor in the last. All other records pass unchanged, also between such lines.
 
-Example, of which the last five lines become one record:
+Example, of which the second to the fifth line become one record:
 
     {1}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 5
     {1}[Hardware Error]: event severity: recoverable

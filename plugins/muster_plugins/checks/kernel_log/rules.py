@@ -112,7 +112,10 @@ class LinkStart:
 
 @dataclass(frozen=True, slots=True)
 class EventEnd:
-    """The end of events with these codes and this `action`, of one device, or of all devices without an address."""
+    """The end of events with these codes and this `action`, of one device, or of all devices without an address.
+
+    It also ends events whose lines do not say of which device they are.
+    """
 
     codes: tuple[str, ...]
     action: Action
@@ -120,7 +123,7 @@ class EventEnd:
 
     def ends(self, event: KernelEvent) -> bool:
         """Whether this ends `event`."""
-        of_this_device = self.address is None or self.address == event.address
+        of_this_device = self.address is None or event.address in {None, self.address}
         return of_this_device and event.code in self.codes and event.action is self.action
 
 

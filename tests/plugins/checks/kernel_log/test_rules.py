@@ -505,7 +505,7 @@ def test_every_rule_has_a_line_that_it_recognises():
 )
 def test_a_reset_ends_what_asked_for_it(line, address):
     """The driver says when a GPU needs no recovery any more, and when it was loaded again."""
-    assert told_by(line) == EventEnd(("xid",), Action.RESET_GPU, address)
+    assert told_by(line) == EventEnd(("xid", "reset_required"), Action.RESET_GPU, address)
 
 
 @pytest.mark.parametrize(
