@@ -217,6 +217,13 @@ REAL = [
         "sd 14:0:4:0: [sdd] tag#1669 FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=DRIVER_OK cmd_age=2s",
         "disk_error WARNING INSPECT_HARDWARE None",
     ),
+    ("mlx4_core 0000:82:00.0: Internal error detected:", "nic_health ERROR REBOOT_NODE 0000:82:00.0"),
+    ("hns3 0000:fd:00.1: Cmd queue init failed", "nic_command_timeout WARNING INSPECT_HARDWARE 0000:fd:00.1"),
+    ("attempt to access beyond end of device", "file_system_damaged WARNING INSPECT_HARDWARE None"),
+    (
+        "systemd-journald[387]: Failed to rotate /var/log/journal/63f4/user-1000.journal: Read-only file system",
+        "file_system_write_lost WARNING INSPECT_HARDWARE None",
+    ),
     ("tg3 0000:3f:00.0 enp63s0: Link is down", "nic_link_down WARNING INSPECT_HARDWARE 0000:3f:00.0"),
     ("igb 0000:03:00.0 enp3s0: PCIe link lost", "pcie_device_removed WARNING INSPECT_HARDWARE 0000:03:00.0"),
     (

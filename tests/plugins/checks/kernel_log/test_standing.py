@@ -87,6 +87,13 @@ def test_a_reset_ends_what_asked_for_it():
     assert elsewhere not in [entry.sample for entry in standing.entries]
 
 
+def test_a_reset_also_ends_what_did_not_say_which_gpu_it_means():
+    """Whoever needs another reset is told again by the next program that starts."""
+    told = "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)"
+    assert counts(after(records(told))) == {("reset_required", None): 1}
+    assert counts(after(records(told, NO_ACTION))) == {}
+
+
 def test_gaps_in_the_numbers_are_lost_lines():
     """They are counted from what was read last on, not from the first line that there is."""
     standing = after(records(CHATTER, seq=700))
