@@ -29,7 +29,7 @@ SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder
 
 # What decides, and what is tested without starting anything. tests/pure.py leaves out the tests that are marked as live.
 SIMULATIONS := tests/simulation
-PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/docs/test_words.py \
+PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/core tests/corpus tests/docs/test_words.py \
 	tests/local/test_demo_plan.py \
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)

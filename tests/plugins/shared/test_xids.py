@@ -21,7 +21,7 @@ def test_every_published_xid_has_a_row():
     assert set(catalogue()) == set(range(1, 173))
 
 
-@cases("code", [48, 74, 79, 92, 95, 119, 120, 140])
+@cases("code", [48, 62, 74, 79, 92, 95, 119, 120, 140])
 def test_fatal_xids_are_errors(code):
     """These take a GPU out of use."""
     assert meaning(code).severity == "ERROR"
@@ -54,6 +54,10 @@ def test_an_xid_without_a_row_is_a_warning():
         (154, "154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)", "ERROR", "RESET_GPU"),
         (154, "154, GPU recovery action changed from 0x0 (None) to 0x4 (Drain and Reset)", "ERROR", "RESET_GPU"),
         (154, "154, GPU recovery action changed from 0x2 (Node Reboot Required) to 0x0 (None)", "INFO", "NONE"),
+        (154, "154, GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)", "ERROR", "REBOOT_NODE"),
+        (154, "154, GPU recovery action changed from 0x2 (OS Reboot) to 0x1 (GPU Reset)", "ERROR", "RESET_GPU"),
+        (154, "154, GPU recovery action changed from 0x0 (None) to 0x3 (Drain P2P)", "WARNING", "RESET_GPU"),
+        (154, "154, GPU recovery action changed from 0x0 (None) to 0x5 (Recover IMEX Domain)", "WARNING", "NONE"),
         (154, "", "INFO", "NONE"),
         (79, "79, Fatal to the application", "ERROR", "REBOOT_NODE"),
     ],

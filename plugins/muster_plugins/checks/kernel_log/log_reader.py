@@ -1,14 +1,15 @@
 """One look at the kernel's log, in a child process, usually the resident one."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from muster import Severity
 from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
+from muster_plugins.checks.kernel_log.hardware_records import HardwareRecords
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
+from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, LinkStart, recognise
 from muster_plugins.checks.kernel_log.source import Kmsg, LogUnavailable, read_journal
 from muster_plugins.checks.kernel_log.standing import StandingEvents, StandingTimes, fold
 
@@ -71,8 +72,7 @@ class KernelLog:
         """Blocks until the log has an event that no application caused. Raises LogUnavailable if it cannot."""
         while True:
             self._ahead.wait()
-            recognised = {recognise(record) for record in self._ahead.records() if record}
-            if any(map(_matters, recognised)):
+            if any(map(_matters, {recognise(record) for record in _whole(self._ahead.records())})):
                 return
 
     def _records(self, since_epoch_s: float) -> Iterator[Record | None]:
@@ -92,7 +92,16 @@ class KernelLog:
             return 0.0
 
 
-def _matters(recognised: KernelEvent | EventEnd | None) -> bool:
+def _whole(records: Iterable[Record | None]) -> Iterator[Record]:
+    """The records, with the lines of each hardware error as one."""
+    hardware = HardwareRecords()
+    for record in records:
+        if record:
+            yield from hardware.add(record)
+    yield from hardware.rest()
+
+
+def _matters(recognised: KernelEvent | EventEnd | LinkStart | None) -> bool:
     return isinstance(recognised, EventEnd) or (
         isinstance(recognised, KernelEvent) and recognised.severity is not Severity.INFO
     )

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from muster import Action, Severity
+from muster_plugins.checks.kernel_log.hardware_records import HardwareRecords
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, recognise
+from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, LinkStart, recognise
 
 MOST_KINDS = 64
 """Above this number, errors are kept before other events, and later ones before earlier ones."""
@@ -92,12 +93,16 @@ class StandingTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingEvents:
-    """The standing events, and how far the log of this boot is read: the last sequence number and time."""
+    """The standing events, and how far the log of this boot is read: the last sequence number and time.
+
+    `starting` are the PCI addresses of network adapters whose link has not been up since their driver started.
+    """
 
     boot_id: str
     seq: int | None = None
     at_s: float = -1.0
     entries: list[StandingEvent] = field(default_factory=list)
+    starting: list[str] = field(default_factory=list)
 
 
 def fold(
@@ -112,7 +117,9 @@ def fold(
 
     `now_s` is the time since the boot, which no record is later than. Events up to `forgiven_s` do not count.
     """
-    tally = _EventTally({entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s})
+    entries = {entry.event: replace(entry) for entry in before.entries if entry.last_s > forgiven_s}
+    tally = _EventTally(entries, set(before.starting))
+    hardware = HardwareRecords()
     seq, at_s = before.seq, before.at_s
     for record in records:
         if record is None:
@@ -124,10 +131,14 @@ def fold(
             tally.count(LOST, min(record.at_s, now_s), times=record.seq - seq - 1)
         seq, at_s = record.seq, max(at_s, record.at_s)
         if record.at_s > forgiven_s:
-            tally.take(recognise(record), min(record.at_s, now_s), record.text)
-    entries = tally.most_relevant()
+            tally.take(hardware.add(record), now_s)
+    tally.take(hardware.rest(), now_s)
     return StandingEvents(
-        boot_id=before.boot_id, seq=seq, at_s=at_s, entries=[entry for entry in entries if windows.hold(entry, now_s)]
+        boot_id=before.boot_id,
+        seq=seq,
+        at_s=at_s,
+        entries=[entry for entry in tally.most_relevant() if windows.hold(entry, now_s)],
+        starting=sorted(tally.starting),
     )
 
 
@@ -141,15 +152,26 @@ def _is_new(record: Record, before: StandingEvents) -> bool:
 class _EventTally:
     """Entries during counting; never more than twice as many as are kept."""
 
-    def __init__(self, entries: dict[KernelEvent, StandingEvent]) -> None:
+    def __init__(self, entries: dict[KernelEvent, StandingEvent], starting: set[str]) -> None:
         self._entries = entries
+        self.starting = starting
 
-    def take(self, recognised: KernelEvent | EventEnd | None, at_s: float, text: str) -> None:
-        match recognised:
-            case KernelEvent():
-                self.count(recognised, at_s, sample=text)
-            case EventEnd():
-                self._entries = {event: entry for event, entry in self._entries.items() if not recognised.ends(event)}
+    def take(self, records: Iterable[Record], now_s: float) -> None:
+        for record in records:
+            match recognise(record):
+                case KernelEvent() as event:
+                    self.count(self._weighed(event), min(record.at_s, now_s), sample=record.text)
+                case EventEnd() as end:
+                    self._entries = {event: entry for event, entry in self._entries.items() if not end.ends(event)}
+                    self.starting.discard(end.address or "")
+                case LinkStart(address) if len(self.starting) < MOST_KINDS:
+                    self.starting.add(address)
+
+    def _weighed(self, event: KernelEvent) -> KernelEvent:
+        """The event; only INFO if it is a link that has never been up, as that of a port without a cable."""
+        if event.link and event.address in self.starting:
+            return replace(event, severity=Severity.INFO)
+        return event
 
     def count(self, event: KernelEvent, at_s: float, *, times: int = 1, sample: str = "") -> None:
         entry = self._entries.get(event)

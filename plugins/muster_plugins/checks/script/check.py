@@ -141,7 +141,7 @@ def make_check(name: str, script: ScriptCheck) -> Check[NoParams]:
 
 
 def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurement:
-    """The script's metrics. The facts hold its exit code, its first line and its own findings."""
+    """The script's metrics. The facts hold its exit code, the line that says what it found and its own findings."""
     facts: Json = {"path": str(script.path), "protocol": script.protocol}
     try:
         if reason := distrust(script.path):  # again, because the file may have changed since the start
@@ -156,7 +156,7 @@ def measure(script: ScriptCheck, params: NoParams, context: Context) -> Measurem
         return why.measurement(facts)
     facts |= {"exit_code": done.exit_code, "stderr": tail(done.stderr), "truncated": done.truncated}
     try:
-        output = read_output(done.stdout, performance_data=script.protocol == "nagios")
+        output = read_output(done.stdout, performance_data=script.protocol == "nagios", failed=done.exit_code != 0)
     except UnreadableOutput as garbage:
         return Measurement(facts=facts | {"garbage": str(garbage), "summary": ""})
     return Measurement(metrics=output.metrics, facts=facts | _facts(output))

@@ -18,6 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from muster import Action, Finding, Severity
 from muster.explain import explain
 from muster.model import Data, Json, Metric
+from muster_plugins.checks.script.summary import summary_line
 from muster_plugins.shared.program_json import json_in
 
 MOST_METRICS = 256
@@ -69,14 +70,17 @@ class _ScriptReport(Data):
     findings: tuple[ReportedFinding, ...] = Field((), max_length=_MOST_FINDINGS)
 
 
-def read_output(stdout: str, *, performance_data: bool) -> ScriptOutput:
-    """Parses `stdout` with or without a JSON object. Raises UnreadableOutput if the object cannot be read."""
+def read_output(stdout: str, *, performance_data: bool, failed: bool = False) -> ScriptOutput:
+    """Parses `stdout`, of a script that has `failed` or not, with or without a JSON object.
+
+    Raises UnreadableOutput if the object cannot be read.
+    """
     if begin := _OBJECT.search(stdout):
         report = _read_object(stdout[begin.end() - 1 :])
-        return ScriptOutput(_first_line(stdout[: begin.start()]), report.metrics, report.findings, {})
+        return ScriptOutput(_summary(stdout[: begin.start()], failed), report.metrics, report.findings, {})
     if performance_data:
-        return _read_performance_data(stdout)
-    return ScriptOutput(_first_line(stdout), {}, (), {})
+        return _read_performance_data(stdout, failed)
+    return ScriptOutput(_summary(stdout, failed), {}, (), {})
 
 
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
@@ -91,8 +95,8 @@ def _read_object(text: str) -> _ScriptReport:
         raise UnreadableOutput(f"is not JSON: {error}") from None
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:_MOST_CHARACTERS]
+def _summary(text: str, failed: bool) -> str:
+    return summary_line(text, failed=failed)[:_MOST_CHARACTERS]
 
 
 _DATUM = re.compile(
@@ -102,10 +106,11 @@ _DATUM = re.compile(
 )
 
 
-def _read_performance_data(stdout: str) -> ScriptOutput:
+def _read_performance_data(stdout: str, failed: bool) -> ScriptOutput:
     first, _, rest = stdout.lstrip().partition("\n")
-    summary, _, data = first.partition("|")
-    data += "\n" + rest.partition("|")[2]
+    said, _, data = first.partition("|")
+    more, _, more_data = rest.partition("|")
+    data += "\n" + more_data
     metrics: dict[str, Metric] = {}
     units: dict[str, str] = {}
     for found in _DATUM.finditer(data):
@@ -115,4 +120,4 @@ def _read_performance_data(stdout: str) -> ScriptOutput:
         metrics[label] = float(found["value"])
         if found["unit"]:
             units[label] = found["unit"]
-    return ScriptOutput(summary.strip()[:_MOST_CHARACTERS], metrics, (), units)
+    return ScriptOutput(_summary(f"{said}\n{more}", failed), metrics, (), units)

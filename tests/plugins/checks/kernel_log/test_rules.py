@@ -12,7 +12,7 @@ from tests.cases import cases
 
 from muster import Action
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, normal_address, recognise, rules
+from muster_plugins.checks.kernel_log.rules import EventEnd, LinkStart, normal_address, recognise, rules
 
 REAL = [
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
@@ -166,6 +166,17 @@ REAL = [
         "nic_module WARNING INSPECT_HARDWARE 0000:5c:00.0",
     ),
     ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link down", "nic_link_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
+    ("ice 0000:10:00.1 ens1f1: NIC Link is Down", "nic_link_down WARNING INSPECT_HARDWARE 0000:10:00.1"),
+    ("igb 0000:02:00.0 eno1: igb: eno1 NIC Link is Down", "nic_link_down WARNING INSPECT_HARDWARE 0000:02:00.0"),
+    (
+        "mlx5_core 0000:3b:00.1 eth1: Error cqe on cqn 0x817, ci 0x8, qn 0x1dbb, opcode 0xd, syndrome 0x1, vendor "
+        "syndrome 0x68",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:3b:00.1",
+    ),
+    (
+        "bnxt_en 0000:41:00.0 rocep65s0f0: Failed to create HW CQ",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:41:00.0",
+    ),
     ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link DOWN", "nic_port_down WARNING INSPECT_HARDWARE 0000:53:00.0"),
     (
         "mlx5_core 0000:65:00.0 ens15np0: TX timeout detected",
@@ -176,11 +187,11 @@ REAL = [
         "libnccl.so.2[7f7c7ac00000+d3d3000]",
         "nccl_segfault INFO CHECK_APPLICATION None",
     ),
-    ("mce: [Hardware Error]: Machine check events logged", "machine_check_corrected INFO INSPECT_HARDWARE None"),
+    ("mce: [Hardware Error]: Machine check events logged", "machine_check_logged INFO INSPECT_HARDWARE None"),
     ("[Hardware Error]: Deferred error, no action required.", "machine_check_uncorrected ERROR INSPECT_HARDWARE None"),
     (
         "{1}[Hardware Error]: event severity: recoverable",
-        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+        "firmware_error WARNING INSPECT_HARDWARE None",
     ),
     (
         "EDAC MC3: 1 UE memory read error on CPU_SrcID#1_MC#1_Chan#2_DIMM#0 (channel:2 slot:0 page:0xb757589 "
@@ -195,10 +206,197 @@ REAL = [
         "blk_update_request: I/O error, dev nvme0n1, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0",
         "disk_error WARNING INSPECT_HARDWARE None",
     ),
+    ("EDAC MC1: 5486 CE error on CPU # 1Channel # 2_DIMM # 1", "machine_check_storm WARNING INSPECT_HARDWARE None"),
     ("nvme nvme1: I/O 832 (I/O Cmd) QID 1 timeout, aborting", "disk_error WARNING INSPECT_HARDWARE None"),
+    ("nvme nvme3: queue 0: timeout request 0x0 type 4", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "res 40/00:04:a0:6d:70/00:00:74:00:00/40 Emask 0x50 (ATA bus error)",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "sd 14:0:4:0: [sdd] tag#1669 FAILED Result: hostbyte=DID_SOFT_ERROR driverbyte=DRIVER_OK cmd_age=2s",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    ("mlx4_core 0000:82:00.0: Internal error detected:", "nic_health ERROR REBOOT_NODE 0000:82:00.0"),
+    ("hns3 0000:fd:00.1: Cmd queue init failed", "nic_command_timeout WARNING INSPECT_HARDWARE 0000:fd:00.1"),
+    ("attempt to access beyond end of device", "file_system_damaged WARNING INSPECT_HARDWARE None"),
+    (
+        "systemd-journald[387]: Failed to rotate /var/log/journal/63f4/user-1000.journal: Read-only file system",
+        "file_system_write_lost WARNING INSPECT_HARDWARE None",
+    ),
+    ("tg3 0000:3f:00.0 enp63s0: Link is down", "nic_link_down WARNING INSPECT_HARDWARE 0000:3f:00.0"),
+    ("igb 0000:03:00.0 enp3s0: PCIe link lost", "pcie_device_removed WARNING INSPECT_HARDWARE 0000:03:00.0"),
+    (
+        "ixgbe 0000:07:00.0 eno3: initiating reset due to tx timeout",
+        "nic_queue_timeout WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "ixgbe 0000:65:00.0: The EEPROM Checksum Is Not Valid",
+        "nic_refused WARNING INSPECT_HARDWARE 0000:65:00.0",
+    ),
+    ("ata1: exception Emask 0x40 SAct 0x0 SErr 0x800 action 0x7", "disk_error WARNING INSPECT_HARDWARE None"),
+    ("nvme nvme1: frozen state error detected, reset controller", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "CIFS: VFS: \\\\127.0.0.1 has not responded in 3 seconds. Reconnecting...",
+        "server_not_responding WARNING NONE None",
+    ),
+    (
+        "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062) returned "
+        "from status @ kernel_channel.c:2874",
+        "reset_required ERROR RESET_GPU None",
+    ),
+    (
+        "hpsa 0000:05:00.0: scsi 0:1:0:0: resetting logical  Direct-Access     HP       LOGICAL VOLUME   RAID-0",
+        "disk_error WARNING INSPECT_HARDWARE 0000:05:00.0",
+    ),
+    ("arm-smmu-v3 arm-smmu-v3.2.auto: event 0x04 received:", "iommu_fault WARNING INSPECT_HARDWARE None"),
+    (
+        "i915 0000:00:02.0: Unable to change power state from D0 to D0, device inaccessible",
+        "pcie_device_removed WARNING INSPECT_HARDWARE 0000:00:02.0",
+    ),
+    (
+        "megaraid_sas 0000:18:00.0: 2786 (731424485s/0x0004/CRIT) - Enclosure PD 20(c None/p1) phy bad for slot 1",
+        "disk_error WARNING INSPECT_HARDWARE 0000:18:00.0",
+    ),
+    (
+        "vmap allocation for size 2498560 failed: use vmalloc=<size> to increase size",
+        "kernel_memory_full WARNING REBOOT_NODE None",
+    ),
+    ("NVRM: fallen off the bus and is not responding to commands.", "off_the_bus ERROR REBOOT_NODE None"),
+    ("XFS (nvme0n1p5): SB validate failed with error -22. ", "file_system_corrupt ERROR INSPECT_HARDWARE None"),
+    (
+        "NVRM: Xid (PCI:0000:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (OS Reboot)",
+        "xid ERROR REBOOT_NODE 0000:01:00.0",
+    ),
+    ("NVRM: Xid (PCI:0000:01:00): 62, pid=2763, 0c83(1870) 00000000 00000000", "xid ERROR RESET_GPU 0000:01:00.0"),
+    ("NVRM: BAR1 is 0M @ 0x0 (PCI:0002:21:00.0)", "gpu_not_mapped ERROR INSPECT_HARDWARE 0002:21:00.0"),
+    ("NVRM: BAR1 is 0M @ 0x00000000 (PCI:0001:00.0)", "gpu_not_mapped ERROR INSPECT_HARDWARE None"),
+    ("nvidia: probe of 0000:01:00.0 failed with error -1", "gpu_refused WARNING INSPECT_HARDWARE 0000:01:00.0"),
+    (
+        "NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7",
+        "gpu_locked WARNING CHECK_APPLICATION None",
+    ),
+    (
+        "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x60, requiring os reboot to recover.",
+        "driver_lost ERROR REBOOT_NODE None",
+    ),
+    ("watchdog: Watchdog detected hard LOCKUP on cpu 3", "cpu_locked_up WARNING REBOOT_NODE None"),
+    ("watchdog: CPU3: Watchdog detected hard LOCKUP on cpu 3", "cpu_locked_up WARNING REBOOT_NODE None"),
+    ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 1", "cpu_locked_up WARNING REBOOT_NODE None"),
+    ("rcu: INFO: rcu_sched self-detected stall on CPU", "cpu_stalled WARNING NONE None"),
+    ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", "cpu_stalled WARNING NONE None"),
+    ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: { 1-...D }", "cpu_stalled WARNING NONE None"),
+    ("INFO: rcu_sched_state detected stall on CPU 0 (t=6000 jiffies)", "cpu_stalled WARNING NONE None"),
+    ("INFO: task udevd:5612 blocked in I/O wait for more than 143 seconds.", "task_hung WARNING NONE None"),
+    ("INFO: task syz-executor.1:12632 can't die for more than 143 seconds.", "task_hung WARNING NONE None"),
+    ("BUG: unable to handle page fault for address: ffffb2b582cc2000", "kernel_oops WARNING REBOOT_NODE None"),
+    ("BUG: kernel NULL pointer dereference, address: 0000000000000158", "kernel_oops WARNING REBOOT_NODE None"),
+    ("kernel BUG at lib/list_debug.c:23!", "kernel_oops WARNING REBOOT_NODE None"),
+    ("Oops: divide error: 0000 [#1] PREEMPT SMP NOPTI", "kernel_oops WARNING REBOOT_NODE None"),
+    ("Internal error: Oops: 96000004 [#1] PREEMPT SMP", "kernel_oops WARNING REBOOT_NODE None"),
+    ("Kernel panic - not syncing: Fatal exception in interrupt", "kernel_oops WARNING REBOOT_NODE None"),
+    (
+        "mlx5_core 0000:41:00.0: init_one:1371:(pid 803): mlx5_load_one failed with error code -22",
+        "nic_not_started ERROR REBOOT_NODE 0000:41:00.0",
+    ),
+    ("mlx5_core: probe of 0000:41:00.0 failed with error -22", "nic_not_started ERROR REBOOT_NODE 0000:41:00.0"),
+    (
+        "NETDEV WATCHDOG: eth0 (igb): transmit queue 0 timed out",
+        "nic_queue_timeout WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "Out of memory: Kill process 28471 (python3) score 892 or sacrifice child",
+        "out_of_memory WARNING CHECK_APPLICATION None",
+    ),
+    ("AMD-Vi: Completion-Wait loop timed out", "iommu_timeout WARNING REBOOT_NODE None"),
+    (
+        "DMAR: [DMA Write NO_PASID] Request device [07:00.0] fault addr 0x69935000 [fault reason 0x05] PTE Write "
+        "access is not set",
+        "iommu_fault WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "bnxt_en 0000:31:00.0: swiotlb buffer is full (sz: 256 bytes), total 0 (slots), used 0 (slots)",
+        "dma_full WARNING NONE None",
+    ),
+    (
+        "pcieport 0000:00:02.3: pciehp: Slot(0): Card not present",
+        "pcie_device_removed WARNING INSPECT_HARDWARE 0000:00:02.3",
+    ),
+    ("nfs: server mhfl2 not responding, still trying", "server_not_responding WARNING NONE None"),
+    (
+        "Memory failure: 0x1840200: Killing cellsrv:33395 due to hardware memory corruption",
+        "memory_lost ERROR INSPECT_HARDWARE None",
+    ),
+    ("md/raid1:md3: Disk failure on sdb3, disabling device.", "array_degraded WARNING INSPECT_HARDWARE None"),
+    (
+        "md/raid:md0: read error not correctable (sector 555480 on sdc1).",
+        "array_degraded WARNING INSPECT_HARDWARE None",
+    ),
+    ("XFS (md122): I/O Error Detected. Shutting down filesystem", "file_system_lost ERROR INSPECT_HARDWARE None"),
+    (
+        "XFS (vdd): xfs_do_force_shutdown(0x2) called from line 1297 of file fs/xfs/xfs_log.c.",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "XFS (md122): Internal error XFS_WANT_CORRUPTED_GOTO at line 3305 of file fs/xfs/libxfs/xfs_btree.c.",
+        "file_system_corrupt ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "XFS (dm-3): Metadata corruption detected at xfs_attr3_leaf_verify+0x275/0x2e0, xfs_attr3_leaf block 0x19be8",
+        "file_system_corrupt ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "XFS (sda1): writeback error -12 on sector 131495992",
+        "file_system_write_lost WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "BTRFS error (device dm-0): parent transid verify failed on 1382301696 wanted 262166 found 22",
+        "file_system_damaged WARNING INSPECT_HARDWARE None",
+    ),
+    ("EXT4-fs (sda1): error count since last fsck: 5", "file_system_check_due WARNING INSPECT_HARDWARE None"),
+    (
+        "[Hardware Error]: CPU 3: Machine Check: 0 Bank 17: d42040000000011b\nTSC 0 ADDR b3cbdbbc0 SYND "
+        "6bd210000a801002 IPID 9600650f00",
+        "machine_check_corrected INFO INSPECT_HARDWARE None",
+    ),
+    (
+        "[Hardware Error]: CPU 1: Machine Check: 0 Bank 5: bea0000000000108\nPROCESSOR 2:870f10 TIME 1585120217",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "[Hardware Error]: CPU 0: Machine Check: 0 Bank 4: a600000000020408\nPROCESSOR 0:706a1 TIME 1537152664",
+        "machine_check_unreported WARNING INSPECT_HARDWARE None",
+    ),
 ]
 
 SYNTHETIC = [
+    (
+        "NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x5 (Recover IMEX Domain)",
+        "xid WARNING NONE 0008:01:00.0",
+    ),
+    ("CMCI storm detected: switching to poll mode", "machine_check_storm WARNING INSPECT_HARDWARE None"),
+    (
+        "Uhhuh. NMI received for unknown reason 2c on CPU 0.",
+        "hardware_interrupt WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "thermal thermal_zone0: acpitz: critical temperature reached, shutting down",
+        "too_hot WARNING INSPECT_HARDWARE None",
+    ),
+    ("md/raid1:md0: active with 1 out of 2 mirrors", "array_degraded WARNING INSPECT_HARDWARE None"),
+    ("XFS (nvme1n1): xfs_log_force: error 5 returned.", "file_system_lost ERROR INSPECT_HARDWARE None"),
+    (
+        "XFS (nvme1n1): Corruption of in-memory data detected.  Shutting down filesystem",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "XFS (nvme1n1): Log I/O Error (0x2) detected at xlog_ioend_work+0x5c/0xb0 [xfs] (fs/xfs/xfs_log.c:1378).",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "mlx5_core 0000:41:00.0: probe with driver mlx5_core failed with error -22",
+        "nic_not_started ERROR REBOOT_NODE 0000:41:00.0",
+    ),
     (
         "nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): 99999, Fatal, Link 3 something new",
         "sxid ERROR REBOOT_NODE 0000:c3:00.0",
@@ -257,6 +455,21 @@ HARMLESS = [
     "python[312]: segfault at 0 ip 000055d0 sp 00007ffd error 4 in python3.11[55d0+1000]",
     "I/O error, dev fd0, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2",
     "virtio-pci 0000:00:01.0: enabling device (0000 -> 0002)",
+    "md/raid1:md11: active with 2 out of 2 mirrors",
+    "traps: python[312] general protection fault ip:7f00 sp:7ffd error:0 in libc.so.6[7f00+1000]",
+    "ODEBUG: 213 of 213 active objects replaced",
+    "ALSA sound/core/pcm_lib.c:181: BUG: pcmC0D0p:0, pos = 0x4000, buffer size = 0x4000, period size = 0x400",
+    "BUG: sleeping function called from invalid context at mm/slab.h:421",
+    "[ BUG: Invalid wait context ]",
+    "rcu: Hierarchical SRCU implementation.",
+    "rcu:     RCU restricting CPUs from NR_CPUS=8192 to nr_cpu_ids=4.",
+    "NMI watchdog: Perf NMI watchdog permanently disabled",
+    "EXT4-fs (sdc2): warning: mounting unchecked fs, running e2fsck is recommended",
+    "EXT4-fs (nvme0n1p1): re-mounted. Opts: nodiscard,errors=remount-ro",
+    "BTRFS info (device dm-9): disk space caching is enabled",
+    "Memory failure: 0x1a2b: already hardware poisoned",
+    "ata3: SATA link down (SStatus 0 SControl 300)",
+    "[Hardware Error]: event severity: corrected\nError 0, type: corrected\nsection type: unknown, 3c1e3f4b",
     # A healthy H200 at boot, and a line that comes before an Xid.
     "NVRM: gpuClearFbhubPoisonIntrForBug2924523_GA100: FBHUB Interrupt detected. Clearing it.",
     "NVRM: GPU at PCI:0000:00:06: GPU-95ccc2b2-f1ea-2568-940f-8d7616c951e8",
@@ -299,13 +512,25 @@ def test_every_rule_has_a_line_that_it_recognises():
 )
 def test_a_reset_ends_what_asked_for_it(line, address):
     """The driver says when a GPU needs no recovery any more, and when it was loaded again."""
-    assert told_by(line) == EventEnd(("xid",), Action.RESET_GPU, address)
+    assert told_by(line) == EventEnd(("xid", "reset_required"), Action.RESET_GPU, address)
 
 
 @pytest.mark.parametrize(
     ("line", "code"),
     [
         ("mlx5_core 0000:53:00.0 enp83s0f0np0: Link up", "nic_link_down"),
+        (
+            "ice 0000:53:00.0 ens1f2: NIC Link is up 25 Gbps Full Duplex, Requested FEC: RS-FEC",
+            "nic_link_down",
+        ),
+        (
+            "tg3 0000:53:00.0 enp63s0: Link is up at 1000 Mbps, full duplex",
+            "nic_link_down",
+        ),
+        (
+            "igb 0000:53:00.0 eno1: igb: eno1 NIC Link is Up 1000 Mbps Full Duplex, Flow Control: RX/TX",
+            "nic_link_down",
+        ),
         ("mlx5_core 0000:53:00.0 mlx5_3: Port: 1 Link ACTIVE", "nic_port_down"),
     ],
 )
@@ -334,3 +559,38 @@ def test_the_kernels_own_word_names_the_device_that_a_line_does_not():
 def test_addresses_are_written_as_in_sysfs(address, expected):
     """Whoever wrote them in whichever form."""
     assert normal_address(address) == expected
+
+
+def test_the_driver_of_an_adapter_starts():
+    """Its link has not been up yet."""
+    assert told_by("mlx5_core 0000:53:00.0: firmware version: 28.39.1002") == LinkStart("0000:53:00.0")
+
+
+SECTION = (
+    "[Hardware Error]: event severity: {event}\nError 0, type: {type}\nfru_text: x\nsection_type: {section}\n{more}"
+)
+
+
+@cases(
+    ("event", "type", "section", "more", "expected"),
+    [
+        ("corrected", "corrected", "memory error", "", "machine_check_corrected INFO None"),
+        ("recoverable", "recoverable", "memory error", "", "machine_check_uncorrected ERROR None"),
+        ("fatal", "fatal", "IA32/X64 processor error", "", "machine_check_uncorrected ERROR None"),
+        ("recoverable", "recoverable", "ARM processor error", "", "machine_check_uncorrected ERROR None"),
+        ("corrected", "corrected", "PCIe error", "device_id: 0000:60:03.1", "pcie_corrected INFO 0000:60:03.1"),
+        (
+            "recoverable",
+            "recoverable",
+            "PCIe error",
+            "device_id: 0000:c9:02.0",
+            "pcie_transaction_failed WARNING 0000:c9:02.0",
+        ),
+        ("recoverable", "fatal", "PCIe error", "device_id: 0000:04:00.0", "pcie_uncorrected ERROR 0000:04:00.0"),
+        ("fatal", "fatal", "Firmware Error Record Reference", "", "firmware_error WARNING None"),
+    ],
+)
+def test_what_firmware_reports_is_judged_by_its_section(event, type, section, more, expected):
+    """A section has a severity and a kind of its own; the device decides which link it is."""
+    told = told_by(SECTION.format(event=event, type=type, section=section, more=more))
+    assert f"{told.code} {told.severity} {told.address}" == expected

@@ -87,6 +87,13 @@ def test_a_reset_ends_what_asked_for_it():
     assert elsewhere not in [entry.sample for entry in standing.entries]
 
 
+def test_a_reset_also_ends_what_did_not_say_which_gpu_it_means():
+    """Whoever needs another reset is told again by the next program that starts."""
+    told = "NVRM: nvAssertOkFailedNoLog: Assertion failed: Reset required [NV_ERR_RESET_REQUIRED] (0x00000062)"
+    assert counts(after(records(told))) == {("reset_required", None): 1}
+    assert counts(after(records(told, NO_ACTION))) == {}
+
+
 def test_gaps_in_the_numbers_are_lost_lines():
     """They are counted from what was read last on, not from the first line that there is."""
     standing = after(records(CHATTER, seq=700))
@@ -126,3 +133,41 @@ def test_a_rate_fades():
     hourly = [Record(number, 3600.0 * number, CORRECTED) for number in range(1, 100)]
     (steady,) = after(hourly, now_s=3600.0 * 100).entries
     assert steady.recent_at(steady.last_s) == pytest.approx(1.58, abs=0.01)  # 1 + 1/e + 1/e² + …
+
+
+START = "mlx5_core 0000:53:00.0: firmware version: 28.39.1002"
+UP, DOWN = (f"mlx5_core 0000:53:00.0 enp83s0f0np0: Link {state}" for state in ("up", "down"))
+
+
+@pytest.mark.parametrize(
+    ("texts", "severities"),
+    [
+        ([DOWN], ["WARNING"]),
+        ([START, DOWN], ["INFO"]),
+        ([START, UP, DOWN], ["WARNING"]),
+        ([START, DOWN, UP], []),
+        ([START, UP, DOWN, START, DOWN], ["WARNING", "INFO"]),
+        ([START.replace("53", "54"), DOWN], ["WARNING"]),
+    ],
+)
+def test_a_link_that_was_never_up_is_no_event(texts, severities):
+    """A port without a cable says at the start of its driver that its link is down."""
+    assert [entry.event.severity for entry in after(records(*texts)).entries] == severities
+
+
+def test_a_link_that_was_never_up_is_known_at_the_next_look():
+    """The driver may have started in an earlier one."""
+    before = after(records(START))
+    assert [entry.event.severity for entry in after(records(DOWN, seq=2, at_s=12.0), before).entries] == ["INFO"]
+
+
+def test_the_lines_of_a_hardware_error_are_one_event():
+    """What firmware reports of a disk's link is about that link, not about memory."""
+    texts = (
+        "event severity: corrected",
+        " Error 0, type: corrected",
+        "  section_type: PCIe error",
+        "  device_id: 0000:60:03.1",
+    )
+    (entry,) = after(records(*(f"{{10}}[Hardware Error]: {text}" for text in texts))).entries
+    assert (entry.event.code, entry.event.address, entry.count) == ("pcie_corrected", "0000:60:03.1", 1)

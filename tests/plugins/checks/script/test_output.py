@@ -35,6 +35,33 @@ def test_the_text_of_a_nagios_plugin(stdout, summary, metrics, units):
     assert (output.summary, output.metrics, output.units, output.findings) == (summary, metrics, units, ())
 
 
+@cases(
+    ("stdout", "summary"),
+    [
+        ("SUCCESS: 8 GPUs\nSUCCESS: driver\nFAILED: nvlink 3 is down\n", "FAILED: nvlink 3 is down"),
+        ("[ OK ] memory\n[FAIL] /dev/nvidia3 is missing\n", "[FAIL] /dev/nvidia3 is missing"),
+        ("=== health check ===\nPASS gpu count\nERROR: 7 of 8 GPUs\n", "ERROR: 7 of 8 GPUs"),
+        ("ok 1 - count\nnot ok 2 - bandwidth\n", "not ok 2 - bandwidth"),
+        ("gpu_count: PASSED\ngpu_temp: 91 C\n", "gpu_temp: 91 C"),
+        ("CRITICAL - 3 of 8 links\nOK - driver\n", "CRITICAL - 3 of 8 links"),
+        ("OK - 1 | a=1\nWARNING - 2 | b=2\n", "WARNING - 2"),
+        ("the disk is slow\nerror log: none\n", "the disk is slow"),
+        ("OK\n", "OK"),
+        ("", ""),
+    ],
+)
+@cases("performance_data", [True, False])
+def test_a_failed_script_is_summarised_by_what_fails(stdout, summary, performance_data):
+    """Not by the passes before it or by a heading; its first line still counts where it says neither."""
+    output = read_output(stdout, performance_data=performance_data, failed=True)
+    assert output.summary.partition(" |")[0] == summary
+
+
+def test_a_script_that_passes_is_summarised_by_its_first_line():
+    """Also if a later line has a word of failure."""
+    assert read_output("OK: all\n0 errors, FAILED: none\n", performance_data=True).summary == "OK: all"
+
+
 def test_without_performance_data_a_bar_is_text():
     """node-problem-detector knows no performance data."""
     output = read_output("a | b=1\n", performance_data=False)
