@@ -67,11 +67,11 @@ def labelled(
     missing = {*lots.sample(nodes, round(membership.unlabelled * network.nodes))}
     place_of = {node: first[wrong[node]] if node in wrong else node for node in nodes}
     types = {node: TYPES[node in older] if membership.typed else None for node in nodes}
-    sites = {name_of(node): Site(name_of(node), machine_type=types[node]) for node in nodes if node in missing}
+    sites = {name_of(node): Site(name_of(node), hardware_kind=types[node]) for node in nodes if node in missing}
     for node in sorted(set(nodes) - missing, key=lambda node: (rack_of[place_of[node]], node)):
         place = place_of[node]
         rack, leaf = f"rack{rack_of[place]}", leaf_name(leaf_of[place])
-        sites[name_of(node)] = Site(name_of(node), rack, leaf, machine_type=types[node])
+        sites[name_of(node)] = Site(name_of(node), rack, leaf, hardware_kind=types[node])
     return sites
 
 

@@ -66,7 +66,7 @@ def test_draws_are_independent() -> None:
     for seed in range(250):
         scenario = scenario_of(drawing("two generations, declared: a node at 40%", seed=seed))
         (fault,) = scenario.truth.faults
-        older += scenario.sites[fault.of[0]].machine_type == "old"
+        older += scenario.sites[fault.of[0]].hardware_kind == "old"
         planned = METHODS["adaptive"](MethodInput(scenario.sites, drawing("", seed=seed).name, 1, 400.0)).policy
         first += fault.of[0] in planned.next_groups((), frozenset())[0].members
         declining = scenario_of(drawing("a fifth declines: a node at 40%", seed=seed))
@@ -84,7 +84,7 @@ def test_two_generations_may_be_declared() -> None:
     runs = scenario.fabric.run_round([Probe((node,), "") for node in scenario.sites])
     slow = {run.members[0] for run in runs if (run.objective or 0) < 300}
     assert len(slow) == 32
-    assert slow == {node for node, site in scenario.sites.items() if site.machine_type == "old"}
+    assert slow == {node for node, site in scenario.sites.items() if site.hardware_kind == "old"}
 
 
 def test_a_wrong_label_puts_a_healthy_node_into_the_bad_leaf() -> None:

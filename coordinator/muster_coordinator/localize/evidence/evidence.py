@@ -17,8 +17,12 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import Thresholds
+from muster_coordinator.localize.evidence.slow_runs import Kind, Thresholds
+from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
 from muster_coordinator.model.probes import GroupRun, Site
+
+FEWEST_OF_HARDWARE = 4
+"""With fewer runs, one bad node may be most of what is seen of its kind of hardware."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,11 @@ class GroupEvidence:
     def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
         if bad:
             cleared.difference_update(suspected_members(run) if run.crashed else ())
-        elif run.is_pass and (self.thresholds.clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
+        elif run.is_pass and (self._clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
             cleared.update(run.members)
+
+    def _clears(self, run: GroupRun) -> bool:
+        return self.thresholds.clears(run) or self._is_usual_for_its_hardware(run)
 
     @cached_property
     def drawn_members(self) -> Mapping[str, frozenset[str]]:
@@ -109,9 +116,31 @@ class GroupEvidence:
         """Whether a slow run may be slow only because of the hardware of a member.
 
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
-        and with everyone, and would be convicted although each is as fast as an a3 node can be.
+        and with everyone, and would be convicted although each is as fast as an a3 node can be. Where a3 nodes reach
+        just enough across leaves and a little too little inside, they are as fast as usual for them.
         """
-        return self.thresholds.is_slow(run) and any(map(self.is_of_unproven_type, run.members))
+        return self.thresholds.is_slow(run) and (
+            any(map(self.is_of_unproven_type, run.members)) or self._is_usual_for_its_hardware(run)
+        )
+
+    def _is_usual_for_its_hardware(self, run: GroupRun) -> bool:
+        usual = self._usual_of_kinds.get(self.thresholds.kind_of(run), {})
+        levels = [usual[kind] for node in run.members if (kind := self.sites[node].hardware_kind) in usual]
+        return bool(levels) and (run.objective or 0.0) >= (1 - LEAST_SHORTFALL) * min(levels)
+
+    @cached_property
+    def _usual_of_kinds(self) -> Mapping[Kind, Mapping[str | None, float]]:
+        """What runs with nodes of each kind of hardware usually reach, by kind of run; nothing if all are of one."""
+        reached: dict[Kind, dict[str | None, list[float]]] = {kind: {} for kind in Kind}
+        if len({site.hardware_kind for site in self.sites.values()}) > 1:
+            for run in self.runs:
+                for hardware in {self.sites[node].hardware_kind for node in run.members if run.objective}:
+                    of_kind = reached[self.thresholds.kind_of(run)]
+                    of_kind.setdefault(hardware, []).append(run.objective or 0.0)
+        return {
+            kind: {it: usual_of(values) for it, values in by.items() if len(values) >= FEWEST_OF_HARDWARE}
+            for kind, by in reached.items()
+        }
 
     def members_do_better(self, run: GroupRun) -> bool:
         """Whether all members of a bad run have reached clearly more with others: by as much as makes a run slow.

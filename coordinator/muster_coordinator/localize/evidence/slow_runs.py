@@ -17,7 +17,6 @@ from muster_coordinator.localize.evidence.threshold import (
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
-    best_of,
     spread_of,
     threshold_of,
 )
@@ -47,7 +46,7 @@ class Kind(StrEnum):
 
 CLEARING = 0.6
 """A run that shares its links with others may be slow without a fault, but then it hides one. It clears its members if
-it reached this share of what runs of several nodes typically do at best.
+it reached this share of what the best runs of several nodes do.
 
 Example: links between leaves are 2:1 oversubscribed, so pairs across leaves reach 200 of 400 GB/s while all run at
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
@@ -131,11 +130,22 @@ class Thresholds:
 
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
-        return run.objective is None or run.objective >= CLEARING * self._best_typical
+        return run.objective is None or run.objective >= CLEARING * self._best
 
     @cached_property
-    def _best_typical(self) -> float:
-        return max(best_of(self._without_lies(self._reached(kind))) for kind in (Kind.INSIDE, Kind.ACROSS))
+    def _best(self) -> float:
+        """What more nodes than may lie have reached together with others, so at least one honest node has.
+
+        Prevents: eleven liars of 232 nodes declare a leaf of their own and claim 1e30 GB/s in all their pairs there. No
+        other run would clear anybody.
+        """
+        runs = sorted((*self._completed[Kind.ACROSS], *self._completed[Kind.INSIDE]), key=lambda it: -it[0])
+        seen: set[str] = set()
+        for reached, run in runs:
+            seen.update(run.members)
+            if len(seen) > liars_among(self.nodes):
+                return reached
+        return runs[-1][0] if runs else 0.0
 
     @cached_property
     def only_alone(self) -> bool:
@@ -200,18 +210,12 @@ class Thresholds:
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
     def _together(self, values: list[float], spread: Spread) -> Threshold | None:
-        """The threshold for several nodes, after the highest values, which may be lies, are cut.
+        """The threshold for several nodes, after every value above `_best`, which may be a lie, is cut to it.
 
-        The lowest measurement of a group counts, so only two liars together can claim too much: l liars can fake l / 2
-        pairs. Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s. Three nodes may lie, so the highest value
-        counts as the second highest.
+        Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s, again and again. Three nodes may lie, so no value
+        counts for more than what four nodes have reached.
         """
-        return threshold_of(self._without_lies(values), spread)
-
-    def _without_lies(self, values: list[float]) -> list[float]:
-        reached = sorted(values)
-        fakes = min(liars_among(self.nodes) // 2, max(len(reached) - 1, 0))
-        return [min(value, reached[-1 - fakes]) for value in reached]
+        return threshold_of([min(value, self._best) for value in values], spread)
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""

@@ -94,9 +94,9 @@ def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
     return Threshold(typical, max(min(lowest_noise, lowest), typical * (1 - MOST_SHORTFALL)))
 
 
-def best_of(values: Sequence[float]) -> float:
-    """What the best tenth of the values reaches; 0 if there are fewer than two."""
-    return 0.0 if (cuts := _cuts(values)) is None else cuts[DECILE]
+def usual_of(values: Sequence[float]) -> float:
+    """The upper quartile of the values; 0 if there are fewer than two."""
+    return 0.0 if (cuts := _cuts(values)) is None else cuts[QUARTILE]
 
 
 def _gap(seen: int) -> float:

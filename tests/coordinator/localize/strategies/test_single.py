@@ -35,7 +35,7 @@ def test_every_node_runs_alone_as_often_as_there_are_passes() -> None:
     assert asked() == asked(*once, passes=2) == [*SITES]
     assert asked(*once) == asked(*once, *once, passes=2) == []
     assert asked(absent=frozenset("bd")) == ["a", "c", "e"]
-    assert Single(SITES, 3).max_rounds == 4
+    assert Single(SITES, 3).max_rounds == 6
 
 
 def test_passing_alone_clears_where_nothing_else_was_asked() -> None:
