@@ -15,7 +15,7 @@ A round of n nodes takes O(n) for each step of `flows`.
 import hashlib
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -128,7 +128,7 @@ class SweptFleet:
                 self._note_absent(runs[-1], faults)
             else:
                 runs.append(measured(group, probe, total, by_rail))
-        return runs
+        return [replace(run, beside=len(wave) - 1) for run in runs]
 
     def _rail_rates(self, probes: Sequence[Probe], parts: PartShares) -> Floats:
         """The bus bandwidth of each group on each rail, in GB/s, without noise."""

@@ -89,7 +89,7 @@ parameters."path.node" = {{ dictionary = "silent", probability = 0.8 }}
 
 [[operations]]  # it never ends
 include-path = ["/api/v1/events", "/api/v1/changes"]
-request-timeout = 1.0
+request-timeout = 10.0
 max-stream-events = 1
 """
 

@@ -30,6 +30,7 @@ from muster_coordinator.localize.planning.probes import have_rails
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
+from muster_coordinator.localize.rules.path import FEW_BESIDE
 from muster_coordinator.model.probes import Probe
 
 ALONE_TRIES = 3
@@ -84,6 +85,7 @@ class NextRound:
         self._try_with_partner(blamed)
         self._try_alone([node for node in blamed if not self._has_run_alone(node)])
         self._try_paths()
+        self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
         self._add_controls()
@@ -184,9 +186,18 @@ class NextRound:
             for _ in range(self._runs_of(path, met) if len(runs) > 1 else 1):  # most paths are good the second time
                 self._try_path(path, met)
 
+    def _try_paths_quietly(self) -> None:
+        """In a round with nothing else, the paths that were bad often enough, but only beside many other groups."""
+        paths = self._diagnosis.paths
+        waiting = [
+            path for path in paths.never_good if not paths.any_runs_missing(path) and paths.quiet_runs_missing(path)
+        ]
+        for path in () if self.probes else waiting[: FEW_BESIDE + 1]:
+            self._try_path(path, set())
+
     def _runs_of(self, path: Path, met: set[str]) -> int:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
-        missing = self._diagnosis.paths.runs_missing(path)
+        missing = self._diagnosis.paths.any_runs_missing(path)
         others = [len({*self._evidence.fabric.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
         return missing if missing <= min(others, default=missing) else 0
 

@@ -21,6 +21,12 @@ from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.localize.significance import path_runs_needed
 from muster_coordinator.model.probes import GroupRun
 
+FEW_BESIDE, QUIET_RUNS = 3, 2
+"""So many runs across a path must be bad while at most so many other groups run. Groups that share links slow each
+other: where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow in every round
+of many groups. Four pairs of nodes fill no uplink of a leaf.
+"""
+
 OVERSUBSCRIBED = 0.2
 """Leaves are oversubscribed 4:1 at most, and links to spines collide: what is left is still more than this share."""
 
@@ -103,9 +109,22 @@ class PathFaults:
 
     def runs_missing(self, path: Path) -> int:
         """How many more bad runs convict a path that was never good; 0 if there are enough."""
+        return max(self.any_runs_missing(path), self.quiet_runs_missing(path))
+
+    def any_runs_missing(self, path: Path) -> int:
+        """How many more bad runs are needed, however many other groups run."""
         evidence, bad = self.clearance.nodes.evidence, self.never_good[path]
         further = path_runs_needed(len(evidence.sites), bad) - len(bad)
         return max(further, pairs_missing(evidence, path, bad), 0)
+
+    def quiet_runs_missing(self, path: Path) -> int:
+        """How many more bad runs are needed while few other groups run.
+
+        Prevents: of 64 nodes in pairs, all that cross the path a-c share their ways to the spines, and are slow in
+        three rounds. Alone, each of them is fast.
+        """
+        quiet = sum(run.beside <= FEW_BESIDE for run in self.never_good[path])
+        return max(QUIET_RUNS - quiet, 0)
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.
