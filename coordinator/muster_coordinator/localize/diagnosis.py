@@ -57,8 +57,8 @@ class Diagnosis:
 
     @cached_property
     def slow_alike(self) -> frozenset[str]:
-        """The nodes that would be convicted, but are so many and slow alike that they have a common cause."""
-        return slow_alike(self.evidence, frozenset((*self.nodes.convicted, *self.links.convicted)))
+        """The nodes that are so many, and slow so much alike, that they have a common cause: none is convicted."""
+        return slow_alike(self.evidence)
 
     @cached_property
     def convicted(self) -> frozenset[str]:

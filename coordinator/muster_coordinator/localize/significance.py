@@ -39,19 +39,18 @@ def partners_needed(nodes: int, bad: Sequence[GroupRun]) -> int:
     return _runs_needed(nodes, BAD_AT_RANDOM, FALSE_NODES, bad)
 
 
-def runs_may_be_chance(nodes: int, bad: Sequence[GroupRun], good: int) -> bool:
+def runs_may_be_chance(nodes: int, bad: Sequence[GroupRun], good: int, at_random: float = BAD_AT_RANDOM) -> bool:
     """Whether some node of a fleet has runs like `bad`, beside `good` ones, by chance more often than accepted.
 
-    The expected number of nodes that have at least as many bad ones among as many runs, by the binomial distribution.
-    Runs that broke are no chance: noise makes no ranks crash. Runs that reached nearly the same are less likely one.
+    `at_random` is the share of runs that are bad at random. The expected number of nodes that have so many bad ones
+    among as many runs is by the binomial distribution. It is less if the bad runs reached nearly the same. A crash is
+    no chance: noise makes no ranks crash.
     """
-    slow = [run for run in bad if not run.hard]
-    if len(slow) < len(bad):
+    if any(run.hard for run in bad):
         return False
-    runs = len(bad) + good
-    again = BAD_AT_RANDOM * CLOSE_AT_RANDOM if _within(CLOSE, bad) else BAD_AT_RANDOM
-    ways = math.comb(runs, len(bad))
-    return nodes * ways * BAD_AT_RANDOM * again ** (len(bad) - 1) > FALSE_NODES
+    again = at_random * CLOSE_AT_RANDOM if _within(CLOSE, bad) else at_random
+    ways = math.comb(len(bad) + good, len(bad))
+    return nodes * ways * at_random * again ** (len(bad) - 1) > FALSE_NODES
 
 
 def path_runs_needed(nodes: int, bad: Sequence[GroupRun]) -> int:

@@ -13,8 +13,11 @@ sent, the share of rounds in which the rank came last, and the seconds of its ow
 """
 
 
-def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun:
-    """The result of an ended group; `rail_metric` names the metric with a number for each rail."""
+def group_run_of(group: GroupRecord, rail_metric: str | None = None, beside: int = 0) -> GroupRun:
+    """The result of an ended group; `rail_metric` names the metric with a number for each rail.
+
+    `beside` other groups of its sweep ran at the same time.
+    """
     crashed = _crashed(group)
     failures = [
         f"{place.node}: {finding.summary}"
@@ -34,6 +37,7 @@ def group_run_of(group: GroupRecord, rail_metric: str | None = None) -> GroupRun
         or any(place.verdict is Verdict.FAIL for place in group.places),
         detail="; ".join(blamed or failures),
         on_one_host=_share_a_host(group),
+        beside=beside,
         sent=_of_nodes(group, SENT, min),
         latest=_of_nodes(group, LATEST, max),
         work_s=_of_nodes(group, WORK, max),

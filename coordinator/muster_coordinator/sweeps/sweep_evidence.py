@@ -1,5 +1,8 @@
 """The evidence of a sweep so far, the diagnosis that follows, and the groups that run next."""
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.strategies.strategy import planner_of
@@ -21,6 +24,7 @@ class SweepEvidence:
 
     def __init__(self, plan: SweepPlan) -> None:
         self.runs: list[GroupRun] = []
+        self._ended_at: list[float] = []
         self.absent = dict(plan.absent)
         self._plan = plan
         known = {site.node: site for site in plan.sites}
@@ -34,13 +38,18 @@ class SweepEvidence:
             passes=plan.passes,
         )
 
-    def add(self, record: GroupRecord, again: Formation | None) -> None:
-        """Adds the result of an ended group, unless it is formed again, and marks its lost members as absent."""
+    def add(self, record: GroupRecord, again: Formation | None, *, live: int) -> None:
+        """Adds the result of an ended group, unless it is formed again, and marks its lost members as absent.
+
+        `live` other groups of the sweep have not ended yet.
+        """
         if again is not None:
             missed = [blame for blame in record.blamed if blame.node not in again.members]
         else:
-            run = group_run_of(record, self._plan.task.rail_metric)
+            beside = live + len(self._ended_at) - bisect_right(self._ended_at, record.started_at)
+            run = group_run_of(record, self._plan.task.rail_metric, beside)
             self.runs.append(run)
+            self._ended_at.append(record.ended_at or record.started_at)
             missed = [blame for blame in record.blamed if run.outcome is RunOutcome.VOID and _is_lost(blame, record)]
         for blame in missed:
             self.mark_absent(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
@@ -52,8 +61,10 @@ class SweepEvidence:
     def resume(self, record: SweepRecord) -> None:
         """Adds the results of groups from before a restart, except those that the restart interrupted."""
         self.absent.update(record.absent)
-        groups = (group for stage in record.rounds for group in stage.groups)
-        self.runs += [group_run_of(group, self._plan.task.rail_metric) for group in groups if group.is_evidence]
+        for stage in record.rounds:
+            groups = [group for group in stage.groups if group.is_evidence]
+            for group, beside in zip(groups, _beside(groups), strict=True):
+                self.runs.append(group_run_of(group, self._plan.task.rail_metric, beside))
 
     def next_groups(self, rounds: int) -> list[Formation]:
         """The groups that the strategy runs after this number of rounds; none if nothing more can be learned."""
@@ -72,6 +83,16 @@ class SweepEvidence:
         return [
             MeasuredPair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None
         ]
+
+
+def _beside(groups: Sequence[GroupRecord]) -> list[int]:
+    """For each group that has ended, how many others ran at the same time. O(n log n) for n groups."""
+    began = sorted(group.started_at for group in groups)
+    ended = sorted(group.ended_at or group.started_at for group in groups)
+    return [
+        max(bisect_left(began, group.ended_at or group.started_at) - bisect_right(ended, group.started_at) - 1, 0)
+        for group in groups
+    ]
 
 
 def _is_lost(blame: Blame, record: GroupRecord) -> bool:

@@ -1,8 +1,15 @@
 """How many bad runs chance does not explain."""
 
+from dataclasses import replace
+
 from tests.cases import cases
 
-from muster_coordinator.localize.significance import partners_needed, path_runs_needed, runs_agree
+from muster_coordinator.localize.significance import (
+    partners_needed,
+    path_runs_needed,
+    runs_agree,
+    runs_may_be_chance,
+)
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
 
@@ -31,3 +38,24 @@ def test_runs_that_come_to_the_same_say_more(nodes: int, partners: int, runs: in
 def test_one_fault_leaves_all_runs_alike(reached: tuple[float | None, ...], alike: bool) -> None:
     """All break, or all come to the same but for noise."""
     assert runs_agree(bad(*reached)) is alike
+
+
+@cases(
+    ("nodes", "reached", "good", "chance"),
+    [
+        (12, (0.3, 0.31), 0, False),
+        (12, (0.3, 0.5), 0, True),
+        (64, (0.3, 0.31), 0, True),
+        (64, (0.3, 0.31, 0.32), 0, False),
+        (64, (0.3, 0.31, 0.32), 20, True),
+        (16384, (0.3, 0.5, 0.4, 0.3), 0, False),
+    ],
+)
+def test_bad_runs_must_be_rare_by_chance(nodes: int, reached: tuple[float, ...], good: int, *, chance: bool) -> None:
+    """The more nodes and the more good runs beside them, the more bad ones; fewer if they came to the same."""
+    assert runs_may_be_chance(nodes, bad(*reached), good) is chance
+
+
+def test_a_crash_is_no_chance() -> None:
+    """Noise makes no ranks crash."""
+    assert not runs_may_be_chance(16384, [replace(bad(None)[0], hard=True), *bad(0.3)], good=9)

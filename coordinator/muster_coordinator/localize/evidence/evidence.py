@@ -11,7 +11,7 @@ each. a and c are cleared. d and e have shown nothing.
 Each cached property takes time in proportion to the number of runs times their members, once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,11 @@ from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
 from muster_coordinator.localize.evidence.slow_runs import Kind, Thresholds
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
+from muster_coordinator.localize.significance import BAD_AT_RANDOM
 from muster_coordinator.model.probes import GroupRun, Site
+
+EXPECTED_RUNS = 200
+"""The expected share of runs that are bad at random counts as that of so many runs."""
 
 FEWEST_OF_HARDWARE = 4
 """With fewer runs, one bad node may be most of what is seen of its kind of hardware."""
@@ -124,23 +128,39 @@ class GroupEvidence:
         )
 
     def _is_usual_for_its_hardware(self, run: GroupRun) -> bool:
-        usual = self._usual_of_kinds.get(self.thresholds.kind_of(run), {})
+        usual = self._usual_alone if len(run.members) == 1 else self._usual_together
         levels = [usual[kind] for node in run.members if (kind := self.sites[node].hardware_kind) in usual]
         return bool(levels) and (run.objective or 0.0) >= (1 - LEAST_SHORTFALL) * min(levels)
 
     @cached_property
-    def _usual_of_kinds(self) -> Mapping[Kind, Mapping[str | None, float]]:
-        """What runs with nodes of each kind of hardware usually reach, by kind of run; nothing if all are of one."""
-        reached: dict[Kind, dict[str | None, list[float]]] = {kind: {} for kind in Kind}
+    def _usual_alone(self) -> Mapping[str | None, float]:
+        return self._usual_of_hardware([run for run in self.runs if len(run.members) == 1])
+
+    @cached_property
+    def _usual_together(self) -> Mapping[str | None, float]:
+        return self._usual_of_hardware([run for run in self.runs if len(run.members) > 1])
+
+    def _usual_of_hardware(self, runs: Iterable[GroupRun]) -> Mapping[str | None, float]:
+        """What runs with nodes of each kind of hardware usually reach; nothing if all are of one kind."""
+        reached: dict[str | None, list[float]] = {}
         if len({site.hardware_kind for site in self.sites.values()}) > 1:
-            for run in self.runs:
-                for hardware in {self.sites[node].hardware_kind for node in run.members if run.objective}:
-                    of_kind = reached[self.thresholds.kind_of(run)]
-                    of_kind.setdefault(hardware, []).append(run.objective or 0.0)
-        return {
-            kind: {it: usual_of(values) for it, values in by.items() if len(values) >= FEWEST_OF_HARDWARE}
-            for kind, by in reached.items()
-        }
+            for run in runs:
+                for kind in {self.sites[node].hardware_kind for node in run.members if run.objective}:
+                    reached.setdefault(kind, []).append(run.objective or 0.0)
+        return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
+
+    @cached_property
+    def bad_at_random(self) -> float:
+        """Share of all runs that are slow for no lasting reason: each of their members was good in another run.
+
+        BAD_AT_RANDOM is what is expected before the first run. Prevents: stragglers make one run in twenty slow in this
+        fleet. Three slow runs of a node are no longer rare then. Runs across leaves do not count: others slow them.
+        """
+        kind_of, pairs = self.thresholds.kind_of, zip(self.runs, self._bad, strict=True)
+        counted = [(run, bad) for run, bad in pairs if kind_of(run) is not Kind.ACROSS and not run.hard]
+        random = sum(bad and all(self.histories[node].good for node in run.members) for run, bad in counted)
+        found = (EXPECTED_RUNS * BAD_AT_RANDOM + random) / (EXPECTED_RUNS + len(counted))
+        return max(BAD_AT_RANDOM, found)
 
     def members_do_better(self, run: GroupRun) -> bool:
         """Whether all members of a bad run have reached clearly more with others: by as much as makes a run slow.

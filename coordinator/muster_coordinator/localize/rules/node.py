@@ -59,7 +59,7 @@ class NodeFaults:
         Prevents: one run in fifty takes three times as long. Of 64 nodes, n7 is slow with n9 and once more alone. That
         happens to some node in one sweep of forty.
         """
-        return runs_may_be_chance(len(self.evidence.sites), against, good)
+        return runs_may_be_chance(len(self.evidence.sites), against, good, self.evidence.bad_at_random)
 
     def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
         """Rule: a node is convicted if its ranks crashed beside several partners that the coordinator drew.

@@ -9,6 +9,7 @@ Example: of 64 nodes, 32 reach 450 alone and 32 reach 225, all within 3 %. Nobod
 from collections.abc import Mapping
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.history import NodeHistory
 
 FEWEST, SHARE = 4, 0.25
 """So many nodes, and this share of the fleet, are a population. A fifth of a fleet with faults would be a disaster."""
@@ -17,19 +18,19 @@ ALIKE = 1.1
 """Runs of one population lie within this ratio: five standard deviations of the noise of a usual fabric."""
 
 
-def slow_alike(evidence: GroupEvidence, suspects: frozenset[str]) -> frozenset[str]:
-    """Those of `suspects` whose best values alone lie so close together that they have a common cause.
+def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
+    """The nodes that were only slow alone, with best values so close together that they have a common cause.
 
     O(n log n) for n nodes.
     """
-    reached = {node: best for node in suspects if (best := _best_alone(evidence, node)) > 0}
+    slow = (node for node, history in evidence.histories.items() if history.bad_alone and not history.passed_alone)
+    reached = {node: best for node in slow if (best := _best_alone(evidence.histories[node])) > 0}
     enough = max(FEWEST, SHARE * len(evidence.sites))
     return frozenset(_crowds(reached, enough))
 
 
-def _best_alone(evidence: GroupEvidence, node: str) -> float:
-    history = evidence.histories[node]
-    alone = (run.objective for run in (*history.good, *history.bad) if len(run.members) == 1)
+def _best_alone(history: NodeHistory) -> float:
+    alone = (run.objective for run in history.bad if len(run.members) == 1)
     return max((value for value in alone if value), default=0.0)
 
 

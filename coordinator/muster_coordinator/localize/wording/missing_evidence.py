@@ -32,6 +32,11 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
         )
     if node in diagnosis.leaves.nodes_of_suspected:
         return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
+    if node in diagnosis.slow_alike:
+        others = _names(diagnosis.slow_alike - {node})
+        return (
+            f"alone it is as slow as {others}: look what they have in common, such as GPU model, power limit or driver"
+        )
     if node in diagnosis.links.alike:
         others = _names(diagnosis.links.alike - {node})
         return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"

@@ -1,9 +1,12 @@
 """Which paths and links are at fault, and what falls just short of it."""
 
+from dataclasses import replace
+
 import pytest
 from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, nowhere, ran
 
 from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.rules.path import FEW_BESIDE, OVERSUBSCRIBED, QUIET_RUNS
 from muster_coordinator.model.probes import GroupRun
 
 
@@ -36,3 +39,23 @@ def test_one_good_run_clears_a_path(good: tuple[str, ...], expected: set) -> Non
     bad = [ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3, 4)]
     runs = [*passed, *bad, *([ran(*good)] if good else [])]
     assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected
+
+
+@pytest.mark.parametrize(("quiet", "expected"), [(QUIET_RUNS - 1, set()), (QUIET_RUNS, {(Part.PATH, "a c")})])
+def test_a_path_is_bad_also_when_few_others_run(quiet: int, expected: set) -> None:
+    """Groups that share its links may have slowed the other runs."""
+    passed = [ran(f"{leaf}{n}", f"b{n}") for leaf in "ac" for n in (1, 2, 3, 4)]
+    bad = [replace(ran(f"a{n}", f"c{n}", at=0.3), beside=FEW_BESIDE + (n > quiet)) for n in (1, 2, 3, 4)]
+    diagnosis = diagnosed(THREE_LEAVES, *passed, *bad)
+    assert culprits(diagnosis) == expected
+    (path,) = diagnosis.paths.never_good
+    assert (diagnosis.paths.any_runs_missing(path), diagnosis.paths.quiet_runs_missing(path)) == (0, QUIET_RUNS - quiet)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.75, set()), (0.5 * OVERSUBSCRIBED, {(Part.PATH, "a b")})])
+def test_a_path_without_compare_may_be_what_all_paths_carry(share: float, expected: set) -> None:
+    """Two leaves with one path: three quarters of what is reached inside is how leaves are built, a tenth is not."""
+    sites = {node: site for node, site in THREE_LEAVES.items() if site.leaf != "c"}
+    bad = [ran(f"a{n}", f"b{n}", at=1.5 * share) for n in (1, 2, 3, 4)]
+    inside = [ran(f"{leaf}1", f"{leaf}{n}") for leaf in "ab" for n in (2, 3, 4)]
+    assert culprits(diagnosed(sites, *bad, *inside)) == expected

@@ -81,7 +81,7 @@ CONVICTIONS = {
     ),
     "a node that comes and goes when it is bad three times without such a one": (
         (
-            *(ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("c4", at=0.7), ran("c4")),
+            *(ran("a4", "c4", at=0.2), *ALONE, ran("a4", at=0.2), ran("a4", at=0.2), ran("c4", at=0.7), ran("c4")),
             *(ran("b1", "c4", at=0.7), ran("c4", at=0.7)),
         ),
         {(Part.NODE, ("a4",), ()), (Part.NODE, ("c4",), ())},
