@@ -46,7 +46,7 @@ class Diagnosis:
 
     @cached_property
     def links(self) -> LinkFaults:
-        return LinkFaults(self.clearance, self.paths)
+        return LinkFaults(self.clearance, self.paths, self.leaves)
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:

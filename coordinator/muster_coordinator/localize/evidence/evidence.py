@@ -68,8 +68,10 @@ class GroupEvidence:
                         histories[node].own_failures.append(run)
             else:
                 passed = run.is_pass and not bad
+                unclear = passed and len(run.members) > 1 and not self._clears(run)
                 for node in run.members:
                     (histories[node].good if passed else histories[node].void).append(run)
+                    histories[node].unclear += [run] if unclear else []
         return histories
 
     @cached_property

@@ -12,18 +12,25 @@ MOST_SUSPECTED = 3
 class NodeHistory:
     """The runs of one node, oldest first; `void` ones say nothing.
 
-    `own_failures` are the bad runs in which the node was alone or its own ranks crashed.
+    `own_failures` are the bad runs in which the node was alone or its own ranks crashed. `unclear` are the good runs
+    that reached so little that they may hide a fault.
     """
 
     good: list[GroupRun] = field(default_factory=list)
     bad: list[GroupRun] = field(default_factory=list)
     own_failures: list[GroupRun] = field(default_factory=list)
     void: list[GroupRun] = field(default_factory=list)
+    unclear: list[GroupRun] = field(default_factory=list)
 
     @property
     def has_shown_something(self) -> bool:
         """Whether it had a run that was good or bad."""
         return bool(self.good or self.bad)
+
+    @property
+    def times_clear(self) -> int:
+        """How many good runs show that the node is healthy."""
+        return len(self.good) - len(self.unclear)
 
     @property
     def good_together(self) -> list[GroupRun]:

@@ -268,7 +268,7 @@ class NextRound:
         return len(disjoint(run.others(node) for run in (*history.bad_together, *history.void))) >= MAX_PARTNERS
 
     def _met(self, node: str) -> set[str]:
-        """The partners in pairs in which the node had a bad or void run."""
+        """The partners in pairs in which the node had a run that did not clear it."""
         history = self._evidence.histories[node]
-        pairs = (run for run in (*history.bad, *history.void) if len(run.members) == 2)
+        pairs = (run for run in (*history.bad, *history.void, *history.unclear) if len(run.members) == 2)
         return {other for run in pairs for other in run.others(node)}

@@ -26,9 +26,10 @@ node is also bad by itself with probability 0.15, 144 are convicted at 0.75, and
 changes: 146 are convicted. No healthy part is convicted with any of the three in 900 sweeps.
 """
 
-NODES_PER_WRONG_LABEL = 16
-"""A leaf may have one wrong label for so many nodes. Labels come from lists that people keep; 5 % wrong is much. In a
-smaller leaf, the one node that passes may as well show that the switch is healthy.
+LARGE_LEAF, NODES_PER_WRONG_LABEL = 16, 8
+"""A leaf of at least so many nodes may have one wrong label for each so many of them. Labels come from lists that people
+keep. If 5 % of all labels are wrong, one leaf of 16 nodes in five has two. In a smaller leaf, the one node that passes
+may as well show that the switch is healthy.
 """
 
 REPRESENTATIVES = 4
@@ -53,7 +54,7 @@ class LeafFaults:
         switch a would be convicted. In 150 simulated sweeps with bad paths and a bad link, 12 healthy leaves are
         convicted without this rule, and none with it.
 
-        In a large leaf, one node in sixteen may pass: its label is wrong, and it stands elsewhere. Nodes that took no
+        In a large leaf, one node in eight may pass: its label is wrong, and it stands elsewhere. Nodes that took no
         part do not count.
 
         Rule: nothing is suspected if only one leaf is known. Then no node is known to be at another leaf, and a slow
@@ -115,5 +116,5 @@ class LeafFaults:
 
 
 def _wrong_labels(nodes: int) -> int:
-    """How many of this number of labels may be wrong."""
-    return nodes // NODES_PER_WRONG_LABEL
+    """How many labels of a leaf may be wrong that seems to have this number of nodes."""
+    return nodes // NODES_PER_WRONG_LABEL if nodes >= LARGE_LEAF else 0

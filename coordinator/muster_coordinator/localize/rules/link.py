@@ -21,6 +21,7 @@ from functools import cached_property
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
+from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
 from muster_coordinator.localize.significance import partners_needed, runs_agree
 from muster_coordinator.model.probes import GroupRun, RunOutcome
@@ -52,10 +53,11 @@ sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are convicted, given these faults of paths."""
+    """The nodes whose link or rails are convicted, given these faults of paths and leaves."""
 
     clearance: Clearance
     paths: PathFaults
+    leaves: LeafFaults
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -67,7 +69,7 @@ class LinkFaults:
         return {
             node: self._culprit(node, [run for run in runs if self._isolated.keys().isdisjoint(run.others(node))])
             for node, runs in self._isolated.items()
-            if node not in self.alike and self._is_distinct_from_its_link(node)
+            if node not in self._excused and self._is_distinct_from_its_link(node)
         }
 
     def _is_distinct_from_its_link(self, node: str) -> bool:
@@ -98,6 +100,40 @@ class LinkFaults:
         with_neighbours = {node for node in self._isolated if nodes.evidence.fabric.neighbours(node)}
         candidates = nodes.suspects.keys() - nodes.evidence.cleared - with_neighbours
         return alike({node: self._reached(node) for node in candidates if self.clearance.runs_with_healthy(node)})
+
+    @cached_property
+    def _excused(self) -> frozenset[str]:
+        return self.alike | self.perhaps_behind | self.most_of_a_leaf
+
+    @cached_property
+    def most_of_a_leaf(self) -> frozenset[str]:
+        """Rule: if most nodes of a leaf fail with everyone, none of their links is convicted.
+
+        Prevents: leaf a has a bad switch, and three healthy nodes are labelled as if they stood there. They pass, so
+        the switch is not convicted, but 13 healthy links would be.
+        """
+        found: set[str] = set()
+        for nodes in self.clearance.nodes.evidence.fabric.leaves.values():
+            failing = self._isolated.keys() & {*nodes}
+            if len(failing) >= max(LEAST_AT_LEAF, len(nodes) / 2):
+                found |= failing
+        return frozenset(found)
+
+    @cached_property
+    def perhaps_behind(self) -> frozenset[str]:
+        """Rule: a node that fails with everyone like the nodes of a convicted leaf is not convicted.
+
+        Prevents: leaf a has a bad switch, and a4 is labelled as if it stood at leaf b. Its link looks bad: it passes
+        alone, and is slow with nodes of all leaves, those of leaf b included.
+        """
+        convicted = self.leaves.convicted.values()
+        levels = [statistics.median(run.objective or 0.0 for run in culprit.runs) for culprit in convicted]
+        return frozenset(
+            node
+            for node in self._isolated
+            for level in levels
+            if self._reached(node) <= ALIKE * level <= ALIKE**2 * self._reached(node)
+        )
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:

@@ -34,13 +34,13 @@ class NodeFaults:
         for node, history in self.evidence.histories.items():
             if not history.own_failures:
                 continue
-            against = self._unexcused(node) if history.good else history.bad
+            against = self._unexcused(node) if history.times_clear else history.bad
             if (
                 history.failed_alone
                 or self._is_bad_alone_and_again(node, against)
                 or self._crashes_with_all(node, against)
             ):
-                found[node] = self.culprit(Part.NODE, (node,), against, intermittent=bool(history.good))
+                found[node] = self.culprit(Part.NODE, (node,), against, intermittent=history.times_clear > 0)
         return found
 
     def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
@@ -51,7 +51,7 @@ class NodeFaults:
         convicted by a single run.
         """
         history = self.evidence.histories[node]
-        return history.bad_alone and len(against) > 1 and not self._may_be_chance(against, len(history.good))
+        return history.bad_alone and len(against) > 1 and not self._may_be_chance(against, history.times_clear)
 
     def _may_be_chance(self, against: Sequence[GroupRun], good: int) -> bool:
         """Rule: so many bad runs, among so many in all, must be too rare by chance for a node of this fleet.

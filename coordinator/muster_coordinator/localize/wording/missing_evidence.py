@@ -27,16 +27,26 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     if node in diagnosis.leaves.behind:
         return f"it is behind leaf {site.leaf}, which is convicted: sweep it again after the repair"
     if diagnosis.evidence.is_of_unproven_type(node):
-        return (
-            f"no node with this hardware ({site.hardware_kind}) has passed, but others have: sweep each kind by itself"
-        )
+        kind = site.hardware_kind
+        return f"no node with this hardware ({kind}) has passed, but others have: sweep each kind by itself"
     if node in diagnosis.leaves.nodes_of_suspected:
         return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
+    return _missing_as_it_fails_alike(diagnosis, node)
+
+
+def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
+    """What to find out about a node that fails just like others; None if it does not."""
     if node in diagnosis.slow_alike:
         others = _names(diagnosis.slow_alike - {node})
         return (
             f"alone it is as slow as {others}: look what they have in common, such as GPU model, power limit or driver"
         )
+    if node in diagnosis.links.perhaps_behind:
+        leaves = ", ".join(diagnosis.leaves.convicted)
+        return f"it fails like the nodes of leaf {leaves}, which is convicted: check whether it stands there"
+    if node in diagnosis.links.most_of_a_leaf:
+        leaf = diagnosis.evidence.sites[node].leaf
+        return f"most nodes of leaf {leaf} fail like it: inspect the switch, and check which nodes stand there"
     if node in diagnosis.links.alike:
         others = _names(diagnosis.links.alike - {node})
         return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
