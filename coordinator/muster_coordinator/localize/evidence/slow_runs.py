@@ -52,6 +52,9 @@ Example: links between leaves are 2:1 oversubscribed, so pairs across leaves rea
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 """
 
+MANY = 3
+"""So many nodes alone for each one that may lie are no longer suspects only."""
+
 FEWEST_ACROSS = 4
 """Runs across leaves have a level of their own if this many of them have no member at the leaf that is part of most.
 
@@ -230,16 +233,17 @@ class Thresholds:
         No other node measures a run alone. Prevents: n0 and n1 are suspects and run alone, liar n1 claims 1e300 GB/s,
         and healthy n0 is convicted because 1.5 GB/s is slow in comparison.
 
-        The bound is a value that more nodes have reached than may lie: one of them is honest. If mostly suspects run
-        alone, and most of them are slow, that is little; then the bound is the lowest value of the controls, nodes that
-        the coordinator drew at random.
+        The bound is a value that more nodes have reached than may lie: one of them is honest. Unless all nodes or MANY
+        run alone, those who do are mostly suspects and may all be slow or lie; then the bound is the lowest value of
+        the controls, nodes that the coordinator drew at random.
         """
         best: dict[str, float] = {}
         for run in self.runs:
             if len(run.members) == 1:
                 (node,) = run.members
                 best[node] = max(run.objective or 0.0, best.get(node, 0.0))
-        bounds = sorted(best.values(), reverse=True)[liars_among(self.nodes) :][:1]
+        liars = liars_among(self.nodes)
+        bounds = sorted(best.values(), reverse=True)[liars:][:1] if self.only_alone or len(best) > MANY * liars else []
         if not self.only_alone and not self.controls_missing:
             bounds.append(min(self._controls.values()))
         return max(bounds, default=None)

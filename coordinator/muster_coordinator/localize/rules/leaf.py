@@ -27,7 +27,7 @@ changes: 146 are convicted. No healthy part is convicted with any of the three i
 """
 
 LARGE_LEAF, NODES_PER_WRONG_LABEL = 16, 8
-"""A leaf of at least so many nodes may have one wrong label for each so many of them. Labels come from lists that
+"""Size from which a leaf may have wrong labels, and the number of nodes for each of them. Labels come from lists that
 people keep. If 5 % of all labels are wrong, one leaf of 16 nodes in five has two. In a smaller leaf, the one node that
 passes may as well show that the switch is healthy.
 """
