@@ -82,6 +82,7 @@ async def serve(settings: Settings, plugins: Plugins, stop: asyncio.Event) -> No
                     raise
                 log.error("leadership_lost", reason=str(first_error(group)))
             finally:
+                gc.unfreeze()
                 await lock.release()
             failures = 1 if time.monotonic() - began > LONGEST_PAUSE_S else failures + 1
             pause_s = backoff_s(failures, FIRST_PAUSE_S, LONGEST_PAUSE_S)

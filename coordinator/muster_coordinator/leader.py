@@ -64,8 +64,6 @@ async def lead(
         access = access_of(settings)
         epoch = await store.begin_epoch(time.time(), settings.leader.url or api_url)
         pipeline = await _restored(_fleet(settings, epoch, policy), store)
-        gc.freeze()  # of what was restored nothing is garbage, until this coordinator no longer leads
-        stack.callback(gc.unfreeze)
         pipeline.submit((AppendAudit(_leads(settings, policy, api_url, epoch, pipeline.clock())),))
         broker_url = await stack.enter_async_context(_broker(settings))
         link = CoordinatorLink(
@@ -118,6 +116,7 @@ async def _restored(fleet: Fleet, store: Store) -> Pipeline:
     past = await store.sweeps_since(pipeline.clock() - REMEMBERED_S)
     with no_collection():
         pipeline.submit(fleet.restore(await store.saved(), pipeline.clock(), past))
+        gc.freeze()  # of what was restored nothing is garbage, until this coordinator no longer leads
     return pipeline
 
 

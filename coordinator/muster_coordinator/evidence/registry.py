@@ -290,10 +290,8 @@ class NodeRegistry:
     def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
         metrics = self._announced.compared(run.check) if run.check in node.checks else {}
-        kind = node.hardware_kind
-        return self.baselines.observe(
-            run, metrics, node.inventory, now, kind=kind, alike=self.counts.hardware_kinds[kind]
-        )
+        kind, alike = node.hardware_kind, self.counts.hardware_kinds[node.hardware_kind]
+        return self.baselines.observe(run, metrics, node.inventory, now, kind=kind, alike=alike)
 
     def _tell_found(self, run: Run, now: float) -> list[FleetCommand]:
         """The story entries for findings of a run that did not stand against its node before."""

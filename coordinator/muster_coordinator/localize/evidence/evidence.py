@@ -17,7 +17,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import Kind, Thresholds
+from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
 from muster_coordinator.localize.significance import BAD_AT_RANDOM
 from muster_coordinator.model.probes import GroupRun, Site
@@ -159,7 +159,7 @@ class GroupEvidence:
         fleet. Three slow runs of a node are no longer rare then. Runs across leaves do not count: others slow them.
         """
         kind_of, pairs = self.thresholds.kind_of, zip(self.runs, self._bad, strict=True)
-        counted = [(run, bad) for run, bad in pairs if kind_of(run) is not Kind.ACROSS and not run.hard]
+        counted = [(run, bad) for run, bad in pairs if kind_of(run) is not RunKind.ACROSS and not run.hard]
         random = sum(bad and all(self.histories[node].good for node in run.members) for run, bad in counted)
         found = (EXPECTED_RUNS * BAD_AT_RANDOM + random) / (EXPECTED_RUNS + len(counted))
         return max(BAD_AT_RANDOM, found)

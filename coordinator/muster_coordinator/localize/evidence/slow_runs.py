@@ -33,7 +33,7 @@ Measured by simulation, in 960 round robins where half of the nodes reach 0.5: a
 """
 
 
-class Kind(StrEnum):
+class RunKind(StrEnum):
     """What runs of a kind have in common: the parts that they cross. Only runs of one kind are compared.
 
     A run is ACROSS if its members stand at several leaves, or if a leaf is unknown.
@@ -76,16 +76,16 @@ class Thresholds:
     runs: tuple[GroupRun, ...]
     fabric: KnownFabric = field(default_factory=lambda: KnownFabric({}))
 
-    def kind_of(self, run: GroupRun) -> Kind:
+    def kind_of(self, run: GroupRun) -> RunKind:
         """The kind of a run."""
         if len(run.members) == 1:
-            return Kind.ALONE
-        return Kind.INSIDE if self.fabric.is_inside(run.members) else Kind.ACROSS
+            return RunKind.ALONE
+        return RunKind.INSIDE if self.fabric.is_inside(run.members) else RunKind.ACROSS
 
     @cached_property
     def are_kinds_apart(self) -> bool:
         """Whether runs across leaves have a level of their own."""
-        across = [run for _, run in self._completed[Kind.ACROSS]]
+        across = [run for _, run in self._completed[RunKind.ACROSS]]
         leaves = [self.fabric.leaves_of(run.members) for run in across]
         (_, most), *_ = Counter(leaf for each in leaves for leaf in each).most_common(1) or [("", 0)]
         return len(across) - most >= FEWEST_ACROSS
@@ -93,7 +93,7 @@ class Thresholds:
     @cached_property
     def together(self) -> Threshold | None:
         """For runs of several nodes, across leaves if they are known."""
-        return self._together(self._reached(Kind.ACROSS), self._spread(Kind.ACROSS))
+        return self._together(self._reached(RunKind.ACROSS), self._spread(RunKind.ACROSS))
 
     @cached_property
     def within(self) -> Threshold | None:
@@ -101,21 +101,21 @@ class Thresholds:
 
         Prevents: leaf a has a bad switch, and all runs inside a leaf were among its nodes. They would be typical.
         """
-        return self._within(self._spread(Kind.INSIDE), self.together)
+        return self._within(self._spread(RunKind.INSIDE), self.together)
 
     @cached_property
     def alone(self) -> Threshold | None:
         """For runs of one node."""
-        return self._alone(self._spread(Kind.ALONE))
+        return self._alone(self._spread(RunKind.ALONE))
 
     def of(self, run: GroupRun) -> Threshold | None:
         """The threshold for runs like this one. It is lower for nodes that share a host."""
         match self.kind_of(run):
-            case Kind.ALONE:
+            case RunKind.ALONE:
                 return self.alone if self._on_shared_hosts.isdisjoint(run.members) else self._alone_on_one_host
-            case Kind.INSIDE:
+            case RunKind.INSIDE:
                 return self._within_one_host if run.on_one_host else self.within
-            case Kind.ACROSS:
+            case RunKind.ACROSS:
                 return self._together_on_one_host if run.on_one_host else self.together
 
     def is_slow(self, run: GroupRun) -> bool:
@@ -142,7 +142,7 @@ class Thresholds:
         Prevents: eleven liars of 232 nodes declare a leaf of their own and claim 1e30 GB/s in all their pairs there. No
         other run would clear anybody.
         """
-        runs = sorted((*self._completed[Kind.ACROSS], *self._completed[Kind.INSIDE]), key=lambda it: -it[0])
+        runs = sorted((*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]), key=lambda it: -it[0])
         seen: set[str] = set()
         for reached, run in runs:
             seen.update(run.members)
@@ -160,21 +160,21 @@ class Thresholds:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
         return max(controls_needed(self.nodes) - len(self._controls), 0)
 
-    def _spread(self, kind: Kind) -> Spread:
+    def _spread(self, kind: RunKind) -> Spread:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
-        return spread_of(self._reached(kind if kind is not Kind.ALONE or self.only_alone else Kind.ACROSS))
+        return spread_of(self._reached(kind if kind is not RunKind.ALONE or self.only_alone else RunKind.ACROSS))
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:
-        return self._together(self._reached(Kind.ACROSS), _of_one_host(self._spread(Kind.ACROSS)))
+        return self._together(self._reached(RunKind.ACROSS), _of_one_host(self._spread(RunKind.ACROSS)))
 
     @cached_property
     def _within_one_host(self) -> Threshold | None:
-        return self._within(_of_one_host(self._spread(Kind.INSIDE)), self._together_on_one_host)
+        return self._within(_of_one_host(self._spread(RunKind.INSIDE)), self._together_on_one_host)
 
     @cached_property
     def _alone_on_one_host(self) -> Threshold | None:
-        return self._alone(_of_one_host(self._spread(Kind.ALONE)))
+        return self._alone(_of_one_host(self._spread(RunKind.ALONE)))
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
@@ -188,27 +188,27 @@ class Thresholds:
         together = Counter(node for run in self.runs if len(run.members) > 1 for node in run.members)
         return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
-    def _reached(self, kind: Kind) -> list[float]:
+    def _reached(self, kind: RunKind) -> list[float]:
         """The values that runs of this kind are compared with."""
-        if kind is Kind.ALONE or self.are_kinds_apart:
+        if kind is RunKind.ALONE or self.are_kinds_apart:
             return _without_repeated(self._completed[kind])
         return self._reached_together
 
     @cached_property
     def _reached_together(self) -> list[float]:
-        return _without_repeated([*self._completed[Kind.ACROSS], *self._completed[Kind.INSIDE]])
+        return _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
 
     @cached_property
-    def _completed(self) -> Mapping[Kind, list[tuple[float, GroupRun]]]:
+    def _completed(self) -> Mapping[RunKind, list[tuple[float, GroupRun]]]:
         """The runs of each kind that measured something, each with its objective."""
-        runs: dict[Kind, list[tuple[float, GroupRun]]] = {kind: [] for kind in Kind}
+        runs: dict[RunKind, list[tuple[float, GroupRun]]] = {kind: [] for kind in RunKind}
         for run in self.runs:
             if run.outcome is RunOutcome.GOOD and run.objective:
                 runs[self.kind_of(run)].append((run.objective, run))
         return runs
 
     def _within(self, spread: Spread, together: Threshold | None) -> Threshold | None:
-        own = self._together(self._reached(Kind.INSIDE), spread)
+        own = self._together(self._reached(RunKind.INSIDE), spread)
         found = [threshold for threshold in (own, together) if threshold is not None]
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
@@ -224,7 +224,7 @@ class Thresholds:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
-        return threshold_of([min(value, most) for value in self._reached(Kind.ALONE)], spread)
+        return threshold_of([min(value, most) for value in self._reached(RunKind.ALONE)], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:
