@@ -219,6 +219,13 @@ def test_a_machine_type_of_which_one_has_passed_is_compared() -> None:
     assert culprits(typed(failed("a", "c", by="a"), failed("a", "d", by="a"), *WELL, old="ab")) == {(Part.NODE, "a")}
 
 
+def test_who_has_most_runs_of_its_hardware_does_not_say_what_is_usual() -> None:
+    """Of two old nodes one is bad with everyone and alone, and runs more often than the other."""
+    bad = [ran("a", other, at=0.7) for other in "cdef"]
+    alone = [ran("a", at=0.7), ran("a", at=0.7), *map(ran, "gh")]
+    assert culprits(typed(*WELL, ran("b", "d"), *bad, *alone, old="ab")) == {(Part.NODE, "a")}
+
+
 def test_few_speak_for_a_machine_type() -> None:
     """The others wait until one of these has passed."""
     nodes = [f"{kind}{n}" for kind in ("new", "old") for n in range(12)]

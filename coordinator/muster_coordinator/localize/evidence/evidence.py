@@ -26,7 +26,7 @@ EXPECTED_RUNS = 200
 """The expected share of runs that are bad at random counts as that of so many runs."""
 
 FEWEST_OF_HARDWARE = 4
-"""With fewer runs, one bad node may be most of what is seen of its kind of hardware."""
+"""With fewer nodes, one bad node may be most of what is seen of its kind of hardware."""
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,18 @@ class GroupEvidence:
         return self._usual_of_hardware([run for run in self.runs if len(run.members) > 1])
 
     def _usual_of_hardware(self, runs: Iterable[GroupRun]) -> Mapping[str | None, float]:
-        """What runs with nodes of each kind of hardware usually reach; nothing if all are of one kind."""
-        reached: dict[str | None, list[float]] = {}
+        """What nodes of each kind of hardware usually reach at best; nothing if all are of one kind.
+
+        Each node counts once. Prevents: of two a3 nodes one is bad, and has most of their runs.
+        """
+        best: dict[str, float] = {}
         if len({site.hardware_kind for site in self.sites.values()}) > 1:
             for run in runs:
-                for kind in {self.sites[node].hardware_kind for node in run.members if run.objective}:
-                    reached.setdefault(kind, []).append(run.objective or 0.0)
+                for node in run.members:
+                    best[node] = max(run.objective or 0.0, best.get(node, 0.0))
+        reached: dict[str | None, list[float]] = {}
+        for node, value in best.items():
+            reached.setdefault(self.sites[node].hardware_kind, []).append(value)
         return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
 
     @cached_property

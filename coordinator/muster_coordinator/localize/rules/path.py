@@ -27,8 +27,10 @@ other: where leaves are oversubscribed, or connections collide on one way to a s
 of many groups. Four pairs of nodes fill no uplink of a leaf.
 """
 
-OVERSUBSCRIBED = 0.2
-"""Leaves are oversubscribed 4:1 at most, and links to spines collide: what is left is still more than this share."""
+SLOW_UPLINK = 0.4
+"""Links between leaves may be cables of half the speed of a NIC, 200 of 400 Gbit/s. What a path carries while few
+groups run is no less than this share of what is reached inside a leaf.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,16 @@ class PathFaults:
         }
 
     def may_be_the_level(self, bad: list[GroupRun]) -> bool:
-        """Rule: while no run across leaves was good, a path is convicted only if no oversubscription explains it.
+        """Rule: while no run across leaves was good, a path is convicted only if slow uplinks do not explain it.
 
         Prevents: the links between leaves are slower than NICs, and one leaf has most of the nodes. Every run across
         leaves has a member there, so nothing tells a bad path from what all paths carry.
         """
-        evidence = self.clearance.nodes.evidence
-        if self._was_good_across_leaves or (threshold := evidence.thresholds.within) is None:
+        threshold = self.clearance.nodes.evidence.thresholds.within
+        if self._was_good_across_leaves or threshold is None:
             return False
-        return any((run.objective or 0.0) > OVERSUBSCRIBED * threshold.typical for run in bad)
+        quiet = [run.objective or 0.0 for run in bad if run.beside <= FEW_BESIDE]
+        return max(quiet, default=0.0) > SLOW_UPLINK * threshold.typical
 
     @cached_property
     def _was_good_across_leaves(self) -> bool:

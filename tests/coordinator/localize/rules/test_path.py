@@ -6,7 +6,7 @@ import pytest
 from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, nowhere, ran
 
 from muster_coordinator.localize.rules.culprit import Part
-from muster_coordinator.localize.rules.path import FEW_BESIDE, OVERSUBSCRIBED, QUIET_RUNS
+from muster_coordinator.localize.rules.path import FEW_BESIDE, QUIET_RUNS, SLOW_UPLINK
 from muster_coordinator.model.probes import GroupRun
 
 
@@ -52,9 +52,9 @@ def test_a_path_is_bad_also_when_few_others_run(quiet: int, expected: set) -> No
     assert (diagnosis.paths.any_runs_missing(path), diagnosis.paths.quiet_runs_missing(path)) == (0, QUIET_RUNS - quiet)
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.75, set()), (0.5 * OVERSUBSCRIBED, {(Part.PATH, "a b")})])
+@pytest.mark.parametrize(("share", "expected"), [(0.75, set()), (0.5 * SLOW_UPLINK, {(Part.PATH, "a b")})])
 def test_a_path_without_compare_may_be_what_all_paths_carry(share: float, expected: set) -> None:
-    """Two leaves with one path: three quarters of what is reached inside is how leaves are built, a tenth is not."""
+    """Two leaves with one path: three quarters of what is reached inside is how leaves are built, a fifth is not."""
     sites = {node: site for node, site in THREE_LEAVES.items() if site.leaf != "c"}
     bad = [ran(f"a{n}", f"b{n}", at=1.5 * share) for n in (1, 2, 3, 4)]
     inside = [ran(f"{leaf}1", f"{leaf}{n}") for leaf in "ab" for n in (2, 3, 4)]
