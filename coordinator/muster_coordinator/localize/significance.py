@@ -15,7 +15,7 @@ Each function takes time in proportion to the number of runs that it is given.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.normal.normality import liars_among
@@ -82,6 +82,19 @@ def controls_needed(nodes: int) -> int:
 def runs_agree(bad: Sequence[GroupRun]) -> bool:
     """Whether all runs broke, or reached about the same, as they do if one permanent fault is the cause."""
     return _within(AGREEMENT, bad)
+
+
+def crowds(reached: Mapping[str, float], ratio: float, enough: float) -> frozenset[str]:
+    """The nodes that are among at least `enough` nodes whose values lie within this ratio. O(n log n) for n nodes."""
+    found: set[str] = set()
+    ordered = sorted(reached, key=reached.__getitem__)
+    start = 0
+    for end, node in enumerate(ordered, start=1):
+        while reached[node] > ratio * reached[ordered[start]]:
+            start += 1
+        if end - start >= enough:
+            found.update(ordered[start:end])
+    return frozenset(found)
 
 
 def _within(ratio: float, bad: Sequence[GroupRun]) -> bool:

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
+from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds, best_of_nodes
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
 from muster_coordinator.localize.significance import BAD_AT_RANDOM
 from muster_coordinator.model.probes import GroupRun, Site
@@ -147,13 +147,9 @@ class GroupEvidence:
 
         Each node counts once. Prevents: of two a3 nodes one is bad, and has most of their runs.
         """
-        best: dict[str, float] = {}
-        if len({site.hardware_kind for site in self.sites.values()}) > 1:
-            for run in runs:
-                for node in run.members:
-                    best[node] = max(run.objective or 0.0, best.get(node, 0.0))
         reached: dict[str | None, list[float]] = {}
-        for node, value in best.items():
+        is_mixed = len({site.hardware_kind for site in self.sites.values()}) > 1
+        for node, value in best_of_nodes(runs if is_mixed else ()).items():
             reached.setdefault(self.sites[node].hardware_kind, []).append(value)
         return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
 

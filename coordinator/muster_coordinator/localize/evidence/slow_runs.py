@@ -7,7 +7,7 @@ The cached properties take O(n log n) for n runs, once.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -52,8 +52,8 @@ Example: links between leaves are 2:1 oversubscribed, so pairs across leaves rea
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 """
 
-MANY = 3
-"""So many nodes alone for each one that may lie are no longer suspects only."""
+MANY_ALONE = 3
+"""With more nodes alone for each one that may lie, those who ran alone are not suspects only."""
 
 FEWEST_ACROSS = 4
 """Runs across leaves have a level of their own if this many of them have no member at the leaf that is part of most.
@@ -93,7 +93,7 @@ class Thresholds:
     @cached_property
     def together(self) -> Threshold | None:
         """For runs of several nodes, across leaves if they are known."""
-        return self._together(self._reached(RunKind.ACROSS), self._spread(RunKind.ACROSS))
+        return self._together(RunKind.ACROSS, self._spread[RunKind.ACROSS])
 
     @cached_property
     def within(self) -> Threshold | None:
@@ -101,12 +101,12 @@ class Thresholds:
 
         Prevents: leaf a has a bad switch, and all runs inside a leaf were among its nodes. They would be typical.
         """
-        return self._within(self._spread(RunKind.INSIDE), self.together)
+        return self._within(self._spread[RunKind.INSIDE], self.together)
 
     @cached_property
     def alone(self) -> Threshold | None:
         """For runs of one node."""
-        return self._alone(self._spread(RunKind.ALONE))
+        return self._alone(self._spread[RunKind.ALONE])
 
     def of(self, run: GroupRun) -> Threshold | None:
         """The threshold for runs like this one. It is lower for nodes that share a host."""
@@ -160,21 +160,23 @@ class Thresholds:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
         return max(controls_needed(self.nodes) - len(self._controls), 0)
 
-    def _spread(self, kind: RunKind) -> Spread:
+    @cached_property
+    def _spread(self) -> Mapping[RunKind, Spread]:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
-        return spread_of(self._reached(kind if kind is not RunKind.ALONE or self.only_alone else RunKind.ACROSS))
+        spread = {kind: spread_of(values) for kind, values in self._reached.items()}
+        return spread if self.only_alone else {**spread, RunKind.ALONE: spread[RunKind.ACROSS]}
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:
-        return self._together(self._reached(RunKind.ACROSS), _of_one_host(self._spread(RunKind.ACROSS)))
+        return self._together(RunKind.ACROSS, _of_one_host(self._spread[RunKind.ACROSS]))
 
     @cached_property
     def _within_one_host(self) -> Threshold | None:
-        return self._within(_of_one_host(self._spread(RunKind.INSIDE)), self._together_on_one_host)
+        return self._within(_of_one_host(self._spread[RunKind.INSIDE]), self._together_on_one_host)
 
     @cached_property
     def _alone_on_one_host(self) -> Threshold | None:
-        return self._alone(_of_one_host(self._spread(RunKind.ALONE)))
+        return self._alone(_of_one_host(self._spread[RunKind.ALONE]))
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
@@ -188,15 +190,14 @@ class Thresholds:
         together = Counter(node for run in self.runs if len(run.members) > 1 for node in run.members)
         return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
-    def _reached(self, kind: RunKind) -> list[float]:
-        """The values that runs of this kind are compared with."""
-        if kind is RunKind.ALONE or self.are_kinds_apart:
-            return _without_repeated(self._completed[kind])
-        return self._reached_together
-
     @cached_property
-    def _reached_together(self) -> list[float]:
-        return _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
+    def _reached(self) -> Mapping[RunKind, list[float]]:
+        """The values that runs of each kind are compared with."""
+        if self.are_kinds_apart:
+            return {kind: _without_repeated(runs) for kind, runs in self._completed.items()}
+        together = _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
+        alone = _without_repeated(self._completed[RunKind.ALONE])
+        return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
 
     @cached_property
     def _completed(self) -> Mapping[RunKind, list[tuple[float, GroupRun]]]:
@@ -208,23 +209,23 @@ class Thresholds:
         return runs
 
     def _within(self, spread: Spread, together: Threshold | None) -> Threshold | None:
-        own = self._together(self._reached(RunKind.INSIDE), spread)
+        own = self._together(RunKind.INSIDE, spread)
         found = [threshold for threshold in (own, together) if threshold is not None]
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
-    def _together(self, values: list[float], spread: Spread) -> Threshold | None:
+    def _together(self, kind: RunKind, spread: Spread) -> Threshold | None:
         """The threshold for several nodes, after every value above `_best`, which may be a lie, is cut to it.
 
         Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s, again and again. Three nodes may lie, so no value
         counts for more than what four nodes have reached.
         """
-        return threshold_of([min(value, self._best) for value in values], spread)
+        return threshold_of([min(value, self._best) for value in self._reached[kind]], spread)
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
-        return threshold_of([min(value, most) for value in self._reached(RunKind.ALONE)], spread)
+        return threshold_of([min(value, most) for value in self._reached[RunKind.ALONE]], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:
@@ -233,17 +234,14 @@ class Thresholds:
         No other node measures a run alone. Prevents: n0 and n1 are suspects and run alone, liar n1 claims 1e300 GB/s,
         and healthy n0 is convicted because 1.5 GB/s is slow in comparison.
 
-        The bound is a value that more nodes have reached than may lie: one of them is honest. Unless all nodes or MANY
+        The bound is a value that more nodes have reached than may lie: one of them is honest. Unless all or many nodes
         run alone, those who do are mostly suspects and may all be slow or lie; then the bound is the lowest value of
         the controls, nodes that the coordinator drew at random.
         """
-        best: dict[str, float] = {}
-        for run in self.runs:
-            if len(run.members) == 1:
-                (node,) = run.members
-                best[node] = max(run.objective or 0.0, best.get(node, 0.0))
+        best = best_of_nodes(run for run in self.runs if len(run.members) == 1)
         liars = liars_among(self.nodes)
-        bounds = sorted(best.values(), reverse=True)[liars:][:1] if self.only_alone or len(best) > MANY * liars else []
+        are_many = self.only_alone or len(best) > MANY_ALONE * liars
+        bounds = sorted(best.values(), reverse=True)[liars:][:1] if are_many else []
         if not self.only_alone and not self.controls_missing:
             bounds.append(min(self._controls.values()))
         return max(bounds, default=None)
@@ -261,6 +259,15 @@ class Thresholds:
             elif run.outcome is RunOutcome.GOOD and run.objective and node in passed and node not in bad:
                 reached.setdefault(node, run.objective)
         return reached
+
+
+def best_of_nodes(runs: Iterable[GroupRun]) -> dict[str, float]:
+    """The highest value that each node has reached in these runs; 0 if none has a value."""
+    best: dict[str, float] = {}
+    for run in runs:
+        for node in run.members:
+            best[node] = max(run.objective or 0.0, best.get(node, 0.0))
+    return best
 
 
 def _of_one_host(spread: Spread) -> Spread:

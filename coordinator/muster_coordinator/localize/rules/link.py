@@ -23,7 +23,7 @@ from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
 from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.significance import partners_needed, runs_agree
+from muster_coordinator.localize.significance import crowds, partners_needed, runs_agree
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
 FEW_SIDES = 5
@@ -227,13 +227,4 @@ def alike(reached: Mapping[str, float]) -> frozenset[str]:
     `reached` is the bandwidth of their bad runs by node, 0 if they broke. Two may fail alike by coincidence. They
     stay inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
     """
-    found: set[str] = set()
-    ordered = sorted(reached, key=reached.__getitem__)
-    enough = max(LEAST_ALIKE, SHARE_ALIKE * len(ordered))
-    start = 0
-    for end, node in enumerate(ordered, start=1):
-        while reached[node] > ALIKE * reached[ordered[start]]:
-            start += 1
-        if end - start >= enough:
-            found.update(ordered[start:end])
-    return frozenset(found)
+    return crowds(reached, ALIKE, max(LEAST_ALIKE, SHARE_ALIKE * len(reached)))

@@ -6,10 +6,9 @@ have something in common: an older generation of GPUs, a power limit, a driver. 
 Example: of 64 nodes, 32 reach 450 alone and 32 reach 225, all within 3 %. Nobody is convicted.
 """
 
-from collections.abc import Mapping
-
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.history import NodeHistory
+from muster_coordinator.localize.significance import crowds
 
 FEWEST, SHARE = 4, 0.25
 """So many nodes, and this share of the fleet, are a population. A fifth of a fleet with faults would be a disaster."""
@@ -26,22 +25,9 @@ def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
     slow = (node for node, history in evidence.histories.items() if history.bad_alone and not history.passed_alone)
     reached = {node: best for node in slow if (best := _best_alone(evidence.histories[node])) > 0}
     enough = max(FEWEST, SHARE * len(evidence.sites))
-    return frozenset(_crowds(reached, enough))
+    return crowds(reached, ALIKE, enough)
 
 
 def _best_alone(history: NodeHistory) -> float:
     alone = (run.objective for run in history.bad if len(run.members) == 1)
     return max((value for value in alone if value), default=0.0)
-
-
-def _crowds(reached: Mapping[str, float], enough: float) -> set[str]:
-    """The nodes of which at least `enough` lie within ALIKE."""
-    found: set[str] = set()
-    ordered = sorted(reached, key=reached.__getitem__)
-    start = 0
-    for end, node in enumerate(ordered, start=1):
-        while reached[node] > ALIKE * reached[ordered[start]]:
-            start += 1
-        if end - start >= enough:
-            found.update(ordered[start:end])
-    return found

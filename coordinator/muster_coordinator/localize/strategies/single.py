@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.history import NodeHistory
 from muster_coordinator.localize.planning.probes import still_to_run
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
 EACH = "each node alone"
+AGAIN = "{} has neither passed nor certainly failed; it runs once more"
+
 MOST_AGAIN = 3
 """How often a node that was slow runs again: four runs that are bad by chance happen in one of a million fleets."""
-
-AGAIN = "{} has neither passed nor certainly failed; it runs once more"
 
 
 @dataclass(frozen=True)
@@ -43,5 +44,7 @@ class Single:
         diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), CheckAbilities())
         histories = diagnosis.evidence.histories
         able = (node for node in diagnosis.inconclusive if node not in absent)
-        most = {node: self.passes + (MOST_AGAIN - 1 if histories[node].bad else 0) for node in diagnosis.inconclusive}
-        return [Probe((node,), AGAIN.format(node)) for node in able if histories[node].times_alone <= most[node]]
+        return [Probe((node,), AGAIN.format(node)) for node in able if self._may_run_again(histories[node])]
+
+    def _may_run_again(self, history: NodeHistory) -> bool:
+        return history.times_alone < self.passes + (MOST_AGAIN if history.bad else 1)
