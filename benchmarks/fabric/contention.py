@@ -39,7 +39,7 @@ class Wave:
     def rail_rates(self) -> Floats:
         """The bus bandwidth of each group on each rail, in GB/s: one row for each group.
 
-        A node alone reaches what its GPUs exchange over NVLink, of which a rail counts an eighth.
+        A node alone reaches what its GPUs exchange over NVLink; each rail counts as an eighth of it.
         """
         inside = np.array([self.parts.nodes[nodes].min() for nodes in self.groups]) * NVLINK_GBPS / RAILS
         shares = np.array([bus_share(self.collective, len(nodes)) if len(nodes) > 1 else 1.0 for nodes in self.groups])

@@ -11,7 +11,7 @@ from benchmarks.fabric.flows import Floats, Numbers
 from benchmarks.fabric.network import RAILS, FatTree
 
 REPETITIONS = 5
-"""The median of so many counts for a run, as for the checks of muster."""
+"""Number of repetitions of a run. Their median is its result, as in the checks of muster."""
 
 STRAGGLER = 3.0
 """How many times as long a straggling run takes: a host that swaps, a daemon that wakes up."""

@@ -69,7 +69,7 @@ def cases_of(name: str) -> Sequence[str]:
 
 
 def tasks(options: argparse.Namespace) -> Iterator[Task]:
-    """All cells with the first seed, then with the second, so that whoever stops has something of each."""
+    """All cells with the first seed, then with the second, so that a run that is stopped has scores of each."""
     cases = dict.fromkeys(case for those in options.cases for case in those)
     cells = product(options.nodes, cases, options.methods, options.noise, options.passes, [options.max_parallel])
     wanted = [

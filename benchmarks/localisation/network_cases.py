@@ -168,7 +168,7 @@ def timed_out(setup: FleetSetup, lots: random.Random, *, breaks: Break) -> Fleet
 
 
 def nodes_at(setup: FleetSetup, lots: random.Random, *, share: float) -> FleetSetup:
-    """So many nodes have a fault: slow in themselves, or at their link or at a rail, by 30 to 90 %."""
+    """This share of the nodes has a fault: slow in themselves, or at their link or at a rail, by 30 to 90 %."""
     bad = lots.sample(range(setup.network.nodes), max(1, round(share * setup.network.nodes)))
     parts = [lots.choice([BrokenPart.NODE, BrokenPart.LINK, BrokenPart.RAIL]) for _ in bad]
     defects = (
@@ -187,7 +187,7 @@ def _broken(setup: FleetSetup, part: BrokenPart, *of: int, share: float = SLOW, 
 
 
 def _large_leaves(setup: FleetSetup) -> list[int]:
-    """The leaves of which a fault can be told."""
+    """The leaves that have enough nodes for their fault to be found."""
     return [leaf for leaf, nodes in enumerate(setup.network.wiring.leaves) if nodes >= FEWEST_AT_LEAF]
 
 
@@ -239,7 +239,7 @@ BETWEEN_NODES = ("a leaf", "a switch", "a path", "a way")
 """The beginnings of the names of faults between nodes, which need two leaves."""
 
 INTERMITTENT = ("a link half of the time", "a node 0.3 of the time")
-"""The faults that are not persistent, of which no recall is asked."""
+"""The faults that are not persistent. Their recall has no target."""
 
 HEALTHY_TWINS = tuple(case for case in NETWORK_CASES if case.endswith(f": {HEALTHY}"))
 
@@ -269,4 +269,4 @@ KNOWN_GAPS = (
     "calm: a link half of the time",
     "calm: a node 0.3 of the time",
 )
-"""Found by another simulation of which the rules had not been made."""
+"""Another simulation, which the rules were not made for, found these cases."""

@@ -36,7 +36,7 @@ PARTS = {
 class Scenario(NamedTuple):
     """A fabric, its sites as a method knows them, the truth, and the `normal` objective of a pair.
 
-    Methods that do not find out by themselves what is normal are told.
+    It is told to methods that cannot find it out.
     """
 
     fabric: RoundRunner

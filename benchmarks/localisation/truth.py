@@ -43,7 +43,7 @@ class Truth:
 
     @cached_property
     def bad_nodes(self) -> frozenset[str]:
-        """The nodes of which something is at fault."""
+        """The nodes that have a fault, or whose link or rail has one."""
         return frozenset(fault.of[0] for fault in self.faults if fault.part in OF_NODE)
 
     def is_healthy(self, named: Named) -> bool:

@@ -23,7 +23,7 @@ from muster_coordinator.localize.significance import BAD_AT_RANDOM
 from muster_coordinator.model.probes import GroupRun, Site
 
 EXPECTED_RUNS = 200
-"""The expected share of runs that are bad at random counts as that of so many runs."""
+"""Weight of the expected share of runs that are bad at random, as a number of measured runs."""
 
 FEWEST_OF_HARDWARE = 4
 """With fewer nodes, one bad node may be most of what is seen of its kind of hardware."""

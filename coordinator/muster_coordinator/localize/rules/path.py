@@ -22,9 +22,9 @@ from muster_coordinator.localize.significance import path_runs_needed
 from muster_coordinator.model.probes import GroupRun
 
 FEW_BESIDE, QUIET_RUNS = 3, 2
-"""So many runs across a path must be bad while at most so many other groups run. Groups that share links slow each
-other: where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow in every round
-of many groups. Four pairs of nodes fill no uplink of a leaf.
+"""A run is quiet with at most this number of other groups beside it. The second is the minimum number of quiet bad runs
+that convict a path. Groups that share links slow each other: where leaves are oversubscribed, or connections collide on
+one way to a spine, a path may be slow in every round of many groups. Four pairs of nodes fill no uplink of a leaf.
 """
 
 SLOW_UPLINK = 0.4

@@ -11,7 +11,7 @@ from muster_coordinator.localize.evidence.history import NodeHistory
 from muster_coordinator.localize.significance import crowds
 
 FEWEST, SHARE = 4, 0.25
-"""So many nodes, and this share of the fleet, are a population. A fifth of a fleet with faults would be a disaster."""
+"""Minimum size of a population, in nodes and as a share of the fleet. A fifth of a fleet may have broken one by one."""
 
 ALIKE = 1.1
 """Runs of one population lie within this ratio: five standard deviations of the noise of a usual fabric."""
