@@ -168,7 +168,7 @@ def timed_out(setup: FleetSetup, lots: random.Random, *, breaks: Break) -> Fleet
 
 
 def nodes_at(setup: FleetSetup, lots: random.Random, *, share: float) -> FleetSetup:
-    """This share of the nodes has a fault: slow in themselves, or at their link or at a rail, by 30 to 90 %."""
+    """A share of the nodes has a fault: slow in themselves, or at their link or at a rail, by 30 to 90 %."""
     bad = lots.sample(range(setup.network.nodes), max(1, round(share * setup.network.nodes)))
     parts = [lots.choice([BrokenPart.NODE, BrokenPart.LINK, BrokenPart.RAIL]) for _ in bad]
     defects = (
