@@ -34,7 +34,7 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure costs lint docs reference screenshots site constraints clean
+.PHONY: demo test alone side-by-side quick pure images release costs lint docs reference screenshots site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -58,6 +58,15 @@ quick: $(VENV)/.installed-for-tests
 # They never wait, so one worker for each core: each more would import and collect everything once more.
 pure: $(VENV)/.installed-for-tests
 	$(PYTEST) -p tests.pure --numprocesses logical --no-loadscope-reorder $(PURE)
+
+# Builds both images for real and runs them, as root on Debian or Ubuntu. No part of `make test`: it takes minutes.
+images: $(FOR_TESTS)
+	.ci/system-packages images
+	$(PYTEST) -s --timeout 1200 --durations 10 tests/images
+
+# The files of a release in dist/, from the last commit: packages, image context, SBOM, changes and checksums.
+release: $(VENV)/.installed-for-tests
+	$(BIN)/python -m release.build dist
 
 # What each directory, file and test costs in processor time: make costs COSTS=tests/agent
 COSTS ?= tests

@@ -1,0 +1,179 @@
+"""Both images, built from this checkout with buildah on a base made with debootstrap: `make images`.
+
+Nothing is fetched during a build: it has no network, only a directory of wheels. The base and the wheels are kept in
+.cache/images.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+CACHE = ROOT / ".cache" / "images"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+EPOCH = "1700000000"
+EXTRAS = {"coordinator": "coordinator,kubernetes,postgres", "agent": "agent,kubernetes"}
+"""What each image installs beside the core. torch is for the base to bring."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs(live: None) -> None:
+    """These tests fail without what they need: they are run on purpose."""
+    assert os.getuid() == 0, "run `make images` as root: it makes file systems and starts containers without an engine"
+    missing = [name for name in ("buildah", "crun", "debootstrap") if shutil.which(name, path=path()) is None]
+    assert not missing, f"install {' '.join(missing)}: .ci/system-packages images"
+
+
+def path() -> str:
+    """PATH with the directories of root's programs."""
+    return f"{os.environ['PATH']}:/usr/sbin:/sbin"
+
+
+def run(*command: str | Path) -> str:
+    """What a program prints; what it complains about, if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path()})
+    assert done.returncode == 0, f"{' '.join(map(str, command))}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def base() -> Path:
+    """An archive with Debian's smallest system, Python and pip: the release of this machine, from its mirror."""
+    (release,) = re.findall(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(), re.MULTILINE)
+    archive = CACHE / f"base-{release}.tar"
+    if not archive.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        targets = run(
+            "apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Release: {release}"
+        )
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            system = Path(scratch) / "system"
+            run(
+                *("debootstrap", "--variant=minbase", "--include=python3,python3-pip,ca-certificates"),
+                *(release, system, targets.split()[0]),
+            )
+            for downloaded in ("var/cache/apt/archives", "var/lib/apt/lists"):
+                shutil.rmtree(system / downloaded)
+            run("tar", "--create", "--file", Path(scratch) / "base.tar", "--directory", system, ".")
+            (Path(scratch) / "base.tar").rename(archive)
+    return archive
+
+
+@pytest.fixture(scope="session")
+def wheels(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the pinned packages for the base's Python."""
+    wanted = (ROOT / "constraints.txt").read_bytes() + (ROOT / "pyproject.toml").read_bytes()
+    directory = CACHE / f"wheels-{hashlib.sha256(wanted).hexdigest()[:12]}"
+    if not directory.exists():
+        python = re.search(r"\./usr/bin/python(3\.\d+)$", run("tar", "--list", "--file", base), re.MULTILINE)
+        assert python, f"{base} has no Python"
+        muster = tmp_path_factory.mktemp("muster")
+        run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", muster)
+        (built,) = muster.glob("*.whl")
+        extras = ",".join(sorted({*",".join(EXTRAS.values()).split(",")}))
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            run(
+                *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"),
+                *("--python-version", python[1], "--constraint", ROOT / "constraints.txt"),
+                *("--dest", Path(scratch) / "wheels", "hatchling", f"{built}[{extras}]"),
+            )
+            (Path(scratch) / "wheels" / built.name).unlink()
+            (Path(scratch) / "wheels").rename(directory)
+    return directory
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in the store of these tests, and where its files lie."""
+
+    name: str
+    config: dict[str, Any]
+    identity: str
+    files: Path
+
+    @cached_property
+    def paths(self) -> set[str]:
+        """Every file and directory, from the root of the image."""
+        return {str(each.relative_to(self.files)) for each in self.files.rglob("*")}
+
+    @cached_property
+    def size_mb(self) -> float:
+        return sum(each.lstat().st_size for each in self.files.rglob("*") if not each.is_symlink()) / 1e6
+
+
+class Store:
+    """Images and their files below a directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def buildah(self, *command: str | Path, before: tuple[str, ...] = ()) -> str:
+        place = ("--root", self._directory / "root", "--runroot", self._directory / "run", "--storage-driver", "vfs")
+        return run(*before, "buildah", *place, *command).strip()
+
+    def load_base(self, archive: Path) -> Image:
+        container = self.buildah("from", "scratch")
+        self.buildah("add", "--quiet", container, archive, "/")
+        self.buildah("commit", "--quiet", container, "base")
+        self.buildah("rm", container)
+        return self.image("base")
+
+    def build(self, target: str, tag: str, wheels: Path) -> Image:
+        """Builds one image, without a network."""
+        self.buildah(
+            *("build", "--isolation=chroot", "--pull-never", "--no-cache", f"--timestamp={EPOCH}"),
+            *(f"--build-context=wheels={wheels}", "--build-arg=PIP_NO_INDEX=1", "--build-arg=BASE=localhost/base"),
+            *(f"--build-arg=SOURCE_DATE_EPOCH={EPOCH}", f"--build-arg=REVISION={REVISION}"),
+            *([f"--build-arg=EXTRAS={EXTRAS['agent']}"] if target == "agent" else []),
+            *(f"--file={ROOT}/docker/Dockerfile", f"--target={target}", f"--tag={tag}", ROOT),
+            before=("unshare", "--net"),
+        )
+        return self.image(tag)
+
+    def image(self, name: str) -> Image:
+        about = json.loads(self.buildah("inspect", "--type=image", name))
+        container = self.buildah("from", "--pull-never", f"localhost/{name}")
+        files = Path(self.buildah("mount", container))
+        return Image(name, about["OCIv1"]["config"], about["FromImageID"], files)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    directory = tmp_path_factory.mktemp("images")
+    yield Store(directory)
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def bare(store: Store, base: Path) -> Image:
+    """The base that the others stand on."""
+    return store.load_base(base)
+
+
+@pytest.fixture(scope="session")
+def coordinator(store: Store, bare: Image, wheels: Path) -> Image:
+    return store.build("coordinator", "coordinator", wheels)
+
+
+@pytest.fixture(scope="session")
+def agent(store: Store, bare: Image, wheels: Path) -> Image:
+    return store.build("agent", "agent", wheels)
+
+
+@pytest.fixture(scope="session", params=sorted(EXTRAS))
+def image(request: pytest.FixtureRequest) -> Image:
+    """Each of the two images in turn."""
+    built: Image = request.getfixturevalue(request.param)
+    return built
