@@ -6,8 +6,8 @@ Pure functions over texts: the name of a file and what stands in it.
 import re
 from collections.abc import Iterator, Mapping
 
-TAGGED = re.compile(r"\bmuster-(?:agent|coordinator):v?([0-9][\w.-]*)")
-NEW_TAG = re.compile(r"\bmuster-(?:agent|coordinator)\b.*newTag: \"?v?([0-9][\w.-]*)")
+TAGGED = re.compile(r"\bmuster-(?:agent|coordinator|acceptance):v?([0-9][\w.-]*)")
+NEW_TAG = re.compile(r"\bmuster-(?:agent|coordinator|acceptance)\b.*newTag: \"?v?([0-9][\w.-]*)")
 CLOUD_BUILD = re.compile(r"\b_TAG=([\w.-]+)")
 VERSION_OF_IMAGES = re.compile(r"^ARG VERSION=(\S*)$")
 NAMES_OF_VERSION = (TAGGED, NEW_TAG, CLOUD_BUILD, VERSION_OF_IMAGES)

@@ -62,7 +62,7 @@ def test_hadolint_has_nothing_to_say():
 
 def test_every_stage_stands_on_a_base_of_choice(stages, dockerfile):
     """One that brings CUDA and torch keeps them: what is installed beside is for the builder to say."""
-    assert {base for base, _text in stages.values()} == {"scratch", "${BASE}", "base"}
+    assert {base for base, _text in stages.values()} == {"scratch", "${BASE}", "base", "agent"}
     assert {stages[image][0] for image in IMAGES} == {"base"}
     assert "BASE" in ARG.findall(dockerfile[: dockerfile.index("FROM ")])
     assert "# syntax=" not in dockerfile.splitlines()[0]
@@ -95,6 +95,19 @@ def test_the_guide_builds_each_image(stages, image):
     name, _, version = values(step, "tag")[0].rpartition(":")
     assert f'newName: {name}, newTag: "{version}"' in GUIDE
     assert_can_be_built(step, stages[image])
+
+
+def test_every_build_in_the_guides_names_what_there_is(dockerfile, stages):
+    """Targets, arguments and directories that take the place of an empty stage."""
+    guides = sorted((DOCKER.parent / "docs" / "how-to").glob("*.md"))
+    text = "\n".join(guide.read_text(encoding="utf-8") for guide in guides).replace("\\\n", "")
+    builds = re.findall(r"^(?:docker|docker buildx|buildah) build .*$", text, re.MULTILINE)
+    assert len(builds) == 8
+    empty = {name for name, (base, _text) in stages.items() if base == "scratch"}
+    for step in ({"args": shlex.split(line)} for line in builds):
+        assert set(values(step, "target")) <= stages.keys()
+        assert {value.partition("=")[0] for value in values(step, "build-arg")} <= set(ARG.findall(dockerfile))
+        assert {value.partition("=")[0] for value in values(step, "build-context")} <= empty
 
 
 def test_cloud_build_takes_every_substitution_and_no_other(build):

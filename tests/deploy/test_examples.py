@@ -21,6 +21,7 @@ from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 SCRIPTS = sorted((EXAMPLES / "slurm").iterdir())
 MANIFEST = EXAMPLES / "kubernetes" / "acceptance-job.yaml"
+ONE_GPU = EXAMPLES / "kubernetes" / "acceptance-one-gpu.yaml"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -74,10 +75,11 @@ def understood(arguments):
     command.make_context("muster", arguments[2:])
 
 
-def test_kubernetes_knows_every_field():
+@pytest.mark.parametrize("manifest", [MANIFEST, ONE_GPU], ids=lambda path: path.name)
+def test_kubernetes_knows_every_field(manifest):
     """Nor is any of a wrong type."""
     validate = Path(sys.executable).with_name("kubernetes-validate")
-    done = subprocess.run([validate, "--strict", MANIFEST], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([validate, "--strict", manifest], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -131,6 +133,19 @@ def test_the_pod_is_restricted(pod, container):
     assert not pod.get("hostNetwork")
     assert not pod["automountServiceAccountToken"]
     assert not pod["enableServiceLinks"]
+
+
+def test_the_job_for_one_gpu_is_restricted_and_ends():
+    """It runs a suite that exists on as many GPUs as it asks for, as the larger Job does."""
+    job = yaml.safe_load(ONE_GPU.read_text(encoding="utf-8"))["spec"]
+    pod = job["template"]["spec"]
+    (container,) = pod["containers"]
+    test_the_pod_is_restricted(pod, container)
+    test_nothing_waits_or_stays_for_ever({"Job": {"spec": job}}, pod)
+    understood(container["args"])
+    assert "--expect-gpus=1" in container["args"]
+    assert container["resources"]["limits"]["nvidia.com/gpu"] == 1
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
 
 
 def test_nothing_waits_or_stays_for_ever(manifests, pod):

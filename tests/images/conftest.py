@@ -130,17 +130,22 @@ class Store:
         self.buildah("rm", container)
         return self.image("base")
 
-    def build(self, target: str, tag: str, wheels: Path) -> Image:
-        """Builds one image, without a network."""
+    def build(self, target: str, tag: str, wheels: Path, *, offline: bool = True) -> Image:
+        """Builds one image, by default without a network."""
         self.buildah(
             *("build", "--isolation=chroot", "--pull-never", "--no-cache", f"--timestamp={EPOCH}"),
             *(f"--build-context=wheels={wheels}", "--build-arg=PIP_NO_INDEX=1", "--build-arg=BASE=localhost/base"),
             *(f"--build-arg=SOURCE_DATE_EPOCH={EPOCH}", f"--build-arg=REVISION={REVISION}"),
-            *([f"--build-arg=EXTRAS={EXTRAS['agent']}"] if target == "agent" else []),
-            *(f"--file={ROOT}/docker/Dockerfile", f"--target={target}", f"--tag={tag}", ROOT),
-            before=("unshare", "--net"),
+            *([f"--build-arg=EXTRAS={EXTRAS['agent']}"] if target != "coordinator" else []),
+            *(f"--file={ROOT}/docker/Dockerfile", f"--target={target}", f"--tag={tag}"),
+            *(f"--logfile={self.log(tag)}", ROOT),
+            before=("unshare", "--net") if offline else (),
         )
         return self.image(tag)
+
+    def log(self, tag: str) -> Path:
+        """What the build of an image has printed."""
+        return self._directory / f"{tag}.log"
 
     def image(self, name: str) -> Image:
         about = json.loads(self.buildah("inspect", "--type=image", name))
