@@ -34,7 +34,7 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure images release costs lint docs reference screenshots site constraints clean
+.PHONY: demo test alone side-by-side quick pure images pythons release costs lint docs reference screenshots site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -63,6 +63,12 @@ pure: $(VENV)/.installed-for-tests
 images: $(FOR_TESTS)
 	.ci/system-packages images
 	$(PYTEST) -s --timeout 1200 --durations 10 tests/images
+
+# The tests of `make quick` on every Python that muster promises, each in an environment of its own.
+pythons: $(FOR_TESTS)
+	set -e; for version in 3.11 3.12 3.13 3.14; do \
+	    .ci/test-second-python $(VENV) build/python$$version $$version; \
+	done
 
 # The files of a release in dist/, from the last commit: packages, image context, SBOM, changes and checksums.
 release: $(VENV)/.installed-for-tests
