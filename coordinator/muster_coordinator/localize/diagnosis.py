@@ -17,7 +17,6 @@ from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.link import LinkFaults
 from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.rules.population import slow_alike
 from muster_coordinator.model.probes import CheckAbilities
 
 
@@ -52,18 +51,12 @@ class Diagnosis:
     def culprits(self) -> tuple[Culprit, ...]:
         """All convicted parts."""
         rules = (self.nodes, self.leaves, self.links, self.paths)
-        found = (culprit for rule in rules for culprit in rule.convicted.values())
-        return tuple(culprit for culprit in found if self.slow_alike.isdisjoint(culprit.of))
-
-    @cached_property
-    def slow_alike(self) -> frozenset[str]:
-        """The nodes that are so many, and slow so much alike, that they have a common cause: none is convicted."""
-        return slow_alike(self.evidence)
+        return tuple(culprit for rule in rules for culprit in rule.convicted.values())
 
     @cached_property
     def convicted(self) -> frozenset[str]:
         """The nodes that are convicted themselves, or whose link or rails are."""
-        return frozenset((*self.nodes.convicted, *self.links.convicted)) - self.slow_alike
+        return frozenset((*self.nodes.convicted, *self.links.convicted))
 
     @property
     def cleared(self) -> frozenset[str]:

@@ -17,13 +17,9 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds, best_of_nodes
+from muster_coordinator.localize.evidence.slow_runs import Thresholds, best_of_nodes
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
-from muster_coordinator.localize.significance import BAD_AT_RANDOM
 from muster_coordinator.model.probes import GroupRun, Site
-
-EXPECTED_RUNS = 200
-"""Weight of the expected share of runs that are bad at random, as a number of measured runs."""
 
 FEWEST_OF_HARDWARE = 4
 """With fewer nodes, one bad node may be most of what is seen of its kind of hardware."""
@@ -152,19 +148,6 @@ class GroupEvidence:
         for node, value in best_of_nodes(runs if is_mixed else ()).items():
             reached.setdefault(self.sites[node].hardware_kind, []).append(value)
         return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
-
-    @cached_property
-    def bad_at_random(self) -> float:
-        """Share of all runs that are slow for no lasting reason: each of their members was good in another run.
-
-        BAD_AT_RANDOM is what is expected before the first run. Prevents: stragglers make one run in twenty slow in this
-        fleet. Three slow runs of a node are no longer rare then. Runs across leaves do not count: others slow them.
-        """
-        kind_of, pairs = self.thresholds.kind_of, zip(self.runs, self._bad, strict=True)
-        counted = [(run, bad) for run, bad in pairs if kind_of(run) is not RunKind.ACROSS and not run.hard]
-        random = sum(bad and all(self.histories[node].good for node in run.members) for run, bad in counted)
-        found = (EXPECTED_RUNS * BAD_AT_RANDOM + random) / (EXPECTED_RUNS + len(counted))
-        return max(BAD_AT_RANDOM, found)
 
     def members_do_better(self, run: GroupRun) -> bool:
         """Whether all members of a bad run have reached clearly more with others: by as much as makes a run slow.

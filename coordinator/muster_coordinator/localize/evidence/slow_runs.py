@@ -118,6 +118,11 @@ class Thresholds:
             case RunKind.ACROSS:
                 return self._together_on_one_host if run.on_one_host else self.together
 
+    def noise_of(self, run: GroupRun) -> float:
+        """The relative standard deviation of runs like this one if nothing is wrong."""
+        share = self._spread[self.kind_of(run)].share
+        return max(share, SPREAD_ON_ONE_HOST) if run.on_one_host else share
+
     def is_slow(self, run: GroupRun) -> bool:
         """Whether the run completed but fell short of the typical value."""
         if run.outcome is not RunOutcome.GOOD or not run.objective:
@@ -192,11 +197,15 @@ class Thresholds:
 
     @cached_property
     def _reached(self) -> Mapping[RunKind, list[float]]:
-        """The values that runs of each kind are compared with."""
+        """The values that runs of each kind are compared with; of each node alone the best one.
+
+        Suspects run alone again and again. Prevents: 20 slow nodes run alone three times, and their 20 partners once.
+        """
+        alone = [*best_of_nodes(run for _, run in self._completed[RunKind.ALONE]).values()]
         if self.are_kinds_apart:
-            return {kind: _without_repeated(runs) for kind, runs in self._completed.items()}
+            kinds = (RunKind.INSIDE, RunKind.ACROSS)
+            return {RunKind.ALONE: alone, **{kind: _without_repeated(self._completed[kind]) for kind in kinds}}
         together = _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
-        alone = _without_repeated(self._completed[RunKind.ALONE])
         return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
 
     @cached_property

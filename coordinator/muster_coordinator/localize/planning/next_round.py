@@ -74,7 +74,7 @@ class NextRound:
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
-        waiting, excused = self._waiting_for_leaf() | self._waiting_for_type(), self._excused()
+        waiting, excused = self._waiting(), self._excused()
         inconclusive = [
             node for node in self._diagnosis.inconclusive if node not in self._absent and node not in waiting
         ]
@@ -90,6 +90,10 @@ class NextRound:
         self._try_again()
         self._add_controls()
         self._add_pass()
+
+    def _waiting(self) -> set[str]:
+        """The nodes about which no run of their own tells more: they are slow alike, or others represent them."""
+        return self._waiting_for_leaf() | self._waiting_for_type() | self._diagnosis.nodes.slow_alike
 
     def _waiting_for_leaf(self) -> set[str]:
         """The nodes of suspected leaves that others represent."""
@@ -120,13 +124,16 @@ class NextRound:
 
     def _try_inside_leaves(self) -> None:
         """Two nodes of each suspected leaf together: they pass if only the paths to other leaves are bad."""
-        for leaf, chosen in self._diagnosis.leaves.suspected.items():
-            if self._diagnosis.leaves.bad_runs_inside(leaf):
-                continue
+        leaves = self._diagnosis.leaves
+        for leaf, chosen in leaves.suspected.items():
+            met = {node for run in leaves.bad_runs_inside(leaf) for node in run.members}
             others = (node for node in self._evidence.fabric.leaves[leaf] if node not in chosen)
-            pair = tuple(filter(self._is_free, (*others, *filter(self._has_run_alone, chosen))))[:2]
-            if len(pair) == 2:
-                self._add(pair, INSIDE.format(*pair, leaf))
+            waiting = (*others, *filter(self._has_run_alone, chosen))
+            free = [node for node in waiting if self._is_free(node) and node in self._suspects and node not in met]
+            for _ in range(leaves.runs_inside_missing(leaf)):
+                pair, free = tuple(free[:2]), free[2:]
+                if len(pair) == 2:
+                    self._add(pair, INSIDE.format(*pair, leaf))
 
     def _try_alone(self, nodes: Iterable[str]) -> None:
         for node in filter(self._is_free, nodes):
@@ -255,7 +262,10 @@ class NextRound:
         return node not in self._used and node not in self._absent
 
     def _has_run_alone(self, node: str) -> bool:
-        return not self._diagnosis.abilities.alone or self._evidence.histories[node].times_alone > 0
+        """Also not, if it was slow in its only run alone, which chance may explain."""
+        history = self._evidence.histories[node]
+        wanted = ALONE_TRIES if history.bad_alone and not history.passed_alone else 1
+        return not self._diagnosis.abilities.alone or history.times_alone >= wanted
 
     def _is_due_alone(self, node: str, among: int) -> bool:
         """Whether its own run tells most about one of the suspects `among`. It tells nothing about slow rails."""

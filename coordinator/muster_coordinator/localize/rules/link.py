@@ -13,8 +13,8 @@ Two bad partners are not enough if the runs reached different bandwidths, and th
 Takes time in proportion to the suspects, times their bad runs, times the partners in these.
 """
 
-import statistics
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
 from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.significance import crowds, partners_needed, runs_agree
+from muster_coordinator.localize.significance import crowds
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
 FEW_SIDES = 5
@@ -49,6 +49,10 @@ ALIKE = 1.25
 Chosen by simulation (noise 2 to 10 %). At 1.12, six healthy nodes behind an undeclared switch are convicted in 900
 sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
+
+
+ALIKE_AT_A_LEAF = 1.1
+"""The same for nodes with the label of one leaf: five standard deviations of the noise of a usual fabric."""
 
 
 @dataclass(frozen=True)
@@ -103,37 +107,38 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.most_of_a_leaf
+        return self.alike | self.perhaps_behind | self.alike_at_a_leaf
 
     @cached_property
-    def most_of_a_leaf(self) -> frozenset[str]:
-        """Rule: if most nodes of a leaf fail with everyone, none of their links is convicted.
+    def alike_at_a_leaf(self) -> frozenset[str]:
+        """Rule: if two nodes of a leaf fail with everyone and alike, none of their links is convicted.
 
-        Prevents: leaf a has a bad switch, and three healthy nodes are labelled as if they stood there. They pass, so
-        the switch is not convicted, but 13 healthy links would be.
+        Two bad links of one leaf rarely reach the same. Prevents: leaf a has a bad switch, and three healthy nodes are
+        labelled as if they stood there. They pass, so the switch is not convicted, but 13 healthy links would be.
         """
-        found: set[str] = set()
-        for nodes in self.clearance.nodes.evidence.fabric.leaves.values():
-            failing = self._isolated.keys() & {*nodes}
-            if len(failing) >= max(LEAST_AT_LEAF, len(nodes) / 2):
-                found |= failing
-        return frozenset(found)
+        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
+        return frozenset(
+            node for nodes in leaves for node in self._crowd(self._isolated.keys() & {*nodes}, LEAST_ALIKE)
+        )
 
     @cached_property
     def perhaps_behind(self) -> frozenset[str]:
-        """Rule: a node that fails with everyone like the nodes of a convicted leaf is not convicted.
+        """Rule: a node that fails with everyone like several suspects of one leaf is not convicted.
 
-        Prevents: leaf a has a bad switch, and a4 is labelled as if it stood at leaf b. Its link looks bad: it passes
-        alone, and is slow with nodes of all leaves, those of leaf b included.
+        Prevents: leaf a has a bad switch or bad uplinks, and a4 is labelled as if it stood at leaf b. Its link looks
+        bad: it passes alone, and is slow with nodes of all leaves, those of leaf b included.
         """
-        convicted = self.leaves.convicted.values()
-        levels = [statistics.median(run.objective or 0.0 for run in culprit.runs) for culprit in convicted]
-        return frozenset(
-            node
-            for node in self._isolated
-            for level in levels
-            if self._reached(node) <= ALIKE * level <= ALIKE**2 * self._reached(node)
-        )
+        suspects = self.clearance.nodes.suspects.keys()
+        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
+        crowded = (level for nodes in leaves for level in self._crowd(suspects & {*nodes}, LEAST_AT_LEAF).values())
+        convicted = (max(run.objective or 0.0 for run in culprit.runs) for culprit in self.leaves.convicted.values())
+        levels = sorted((*crowded, *convicted))
+        return frozenset(node for node in self._isolated if _has_near(levels, self._reached(node)))
+
+    def _crowd(self, nodes: Iterable[str], enough: int) -> Mapping[str, float]:
+        """What those of these nodes have reached with healthy nodes that are at least `enough` and alike."""
+        reached = {node: self._reached(node) for node in nodes if self.clearance.runs_with_healthy(node)}
+        return {node: reached[node] for node in crowds(reached, ALIKE_AT_A_LEAF, enough)}
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:
@@ -167,26 +172,31 @@ class LinkFaults:
         That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other
         node either. Each of the three may be the bad one, and the one that was tried most would be convicted.
         """
-        partners = disjoint(run.others(node) for run in self.clearance.nodes.suspects[node])
+        nodes = self.clearance.nodes
+        bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
+        runs = [bad[partners] for partners in disjoint(bad)]
+        others = len(nodes.evidence.sites) - len(nodes.convicted) - 1
+        candidates = len(nodes.evidence.sites)
+        missing = nodes.ratios.runs_missing(runs, candidates)
+        if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
+            missing += 1
         return max(
-            self.partners_needed(node) - len(partners),
-            drawn_partners_missing(self.clearance.nodes.evidence, node, self.clearance.runs_with_healthy(node)),
+            min(missing, others - len(runs)),
+            drawn_partners_missing(nodes.evidence, node, self.clearance.runs_with_healthy(node)),
         )
 
-    def partners_needed(self, node: str) -> int:
-        """The number of partners with which a suspect must fail, but not more than exist.
+    def _crosses_bad_path(self, run: GroupRun) -> bool:
+        """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""
+        paths = self.clearance.nodes.evidence.fabric.paths(run.members)
+        return any(path.of_leaves for path in paths & self.paths.never_good.keys())
 
-        Rule: one more if its bad runs reached different bandwidths.
-        Prevents: a4 reaches 0.3 with c4 and with b1, but 0.6 with a1. Two faults that happen to meet a4 do that; one
-        permanent fault does not.
-        Rule: one more if no other node is known to be at its leaf and there are too many sides to try all.
-        Prevents: nobody has declared leaves, and the partners of a on two of six sides may all be behind one bad path.
+    def _is_at_unknown_place(self, node: str) -> bool:
+        """Whether no other node is known to be at its leaf, and there are too many sides to try all.
+
+        Rule: such a node needs one more partner. Prevents: nobody has declared leaves, and the partners of a on two of
+        six sides may all be behind one bad path.
         """
-        nodes = self.clearance.nodes
-        unknown_place = not nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
-        more = unknown_place or not runs_agree(nodes.suspects[node])
-        others = len(nodes.evidence.sites) - len(nodes.convicted) - 1
-        return min(partners_needed(len(nodes.evidence.sites), nodes.suspects[node]) + more, others)
+        return not self.clearance.nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
 
     def _healthy_partners(self, node: str) -> list[tuple[str, ...]]:
         return disjoint(run.others(node) for run in self.clearance.runs_with_healthy(node))
@@ -216,9 +226,12 @@ class LinkFaults:
         return frozenset(self.clearance.nodes.evidence.sides.values())
 
     def _reached(self, node: str) -> float:
-        """The bandwidth of the bad runs of a node among healthy nodes; 0 if they broke."""
+        """The highest bandwidth of the bad runs of a node among healthy nodes; 0 if all broke.
+
+        Other groups that shared the links made the others slower.
+        """
         runs = self.clearance.runs_with_healthy(node)
-        return statistics.median((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
+        return max((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
 
 
 def alike(reached: Mapping[str, float]) -> frozenset[str]:
@@ -228,3 +241,9 @@ def alike(reached: Mapping[str, float]) -> frozenset[str]:
     stay inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
     """
     return crowds(reached, ALIKE, max(LEAST_ALIKE, SHARE_ALIKE * len(reached)))
+
+
+def _has_near(levels: Sequence[float], reached: float) -> bool:
+    """Whether one of these sorted levels is as close as those of nodes behind one switch."""
+    place = bisect_left(levels, reached / ALIKE_AT_A_LEAF)
+    return place < len(levels) and levels[place] <= ALIKE_AT_A_LEAF * reached
