@@ -7,8 +7,8 @@ apart, and the node is convicted.
 Example: a4 is slow with c4, passes alone, and is slow with a1, of its own leaf, and with b1. c4, a1 and b1 pass with
 others. The link of a4 is convicted. If it ran rail by rail with a1 and b1 and only rail 2 was slow, rail 2 is.
 
-Two bad partners are not enough if the runs reached different bandwidths, and three not in a larger fleet: see
-`significance`. Where leaves are unknown, a bad switch or path may look like bad nodes, so more is asked.
+How many bad partners are enough depends on the fleet, on what chance does in it, and on how well the runs agree: see
+`likelihood`. Where leaves are unknown, a bad switch or path may look like bad nodes, so more is asked.
 
 Takes time in proportion to the suspects, times their bad runs, times the partners in these.
 """
@@ -168,7 +168,7 @@ class LinkFaults:
     def partners_missing(self, node: str) -> int:
         """How many more partners a suspect must fail with; 0 if there are enough.
 
-        Rule: enough to be significant, and enough of them healthy and drawn at random that they cannot all be liars.
+        Rule: enough that chance does not explain them, and enough of them healthy and drawn at random that they cannot all be liars.
         That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other
         node either. Each of the three may be the bad one, and the one that was tried most would be convicted.
         """
