@@ -138,10 +138,10 @@ class Thresholds:
 
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
-        return run.objective is None or run.objective >= CLEARING * self._best
+        return run.objective is None or run.objective >= CLEARING * self.best
 
     @cached_property
-    def _best(self) -> float:
+    def best(self) -> float:
         """What more nodes than may lie have reached together with others, so at least one honest node has.
 
         Prevents: eleven liars of 232 nodes declare a leaf of their own and claim 1e30 GB/s in all their pairs there. No
@@ -223,12 +223,12 @@ class Thresholds:
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
     def _together(self, kind: RunKind, spread: Spread) -> Threshold | None:
-        """The threshold for several nodes, after every value above `_best`, which may be a lie, is cut to it.
+        """The threshold for several nodes, after every value above `best`, which may be a lie, is cut to it.
 
         Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s, again and again. Three nodes may lie, so no value
         counts for more than what four nodes have reached.
         """
-        return threshold_of([min(value, self._best) for value in self._reached[kind]], spread)
+        return threshold_of([min(value, self.best) for value in self._reached[kind]], spread)
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""

@@ -62,9 +62,9 @@ def _as_slow_as_others(evidence: GroupEvidence, alone: Mapping[str, float]) -> f
     Prevents: half of 64 nodes are of an older generation, and a path hangs. Only the nodes that met across it run
     alone, among them six old ones. They would be convicted, although most pairs are as slow as they are.
     """
-    if not alone or evidence.thresholds.within is None:
+    normal = evidence.thresholds.best
+    if not alone or not normal:
         return frozenset()
-    normal = evidence.thresholds.within.typical
     others = (run for run in evidence.runs if len(run.members) > 1 and alone.keys().isdisjoint(run.members))
     shares = sorted(value / normal for value in best_of_nodes(others).values() if value)
     enough = max(FEWEST, SHARE * len(shares))
