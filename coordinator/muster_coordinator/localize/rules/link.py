@@ -169,8 +169,9 @@ class LinkFaults:
         """How many more partners a suspect must fail with; 0 if there are enough.
 
         Rule: enough that chance does not explain them, and enough of them healthy and drawn at random that they cannot
-        all be liars. That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other
-        node either. Each of the three may be the bad one, and the one that was tried most would be convicted.
+        all be liars. That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed
+        with no other node either. Each of the three may be the bad one, and the one that was tried most would be
+        convicted.
         """
         nodes = self.clearance.nodes
         bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
