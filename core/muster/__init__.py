@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from muster.check import (
         Check,
         Context,
+        DepartureProbe,
         Idleness,
         IdleProbe,
         Needs,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "alarm": "Alarm AlarmKind",
-    "check": "Check Context IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
+    "check": "Check Context DepartureProbe IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
     "config": "Config",
     "hookspecs": "hookimpl",
     "model": "Action Device Finding Inventory MachineType MachineTypeSource Measurement Severity Topology Verdict",
@@ -84,6 +85,7 @@ __all__ = [
     "Check",
     "Config",
     "Context",
+    "DepartureProbe",
     "Device",
     "Effect",
     "Finding",

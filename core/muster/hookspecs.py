@@ -5,12 +5,12 @@ the others go on. A plugin is what an entry point in the group `muster` names: a
 without arguments.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pluggy
 
 from muster.alarm import Alarm
-from muster.check import AnyCheck, Context, IdleProbe, Reservation
+from muster.check import AnyCheck, Context, DepartureProbe, IdleProbe, Reservation
 from muster.config import Config
 from muster.leader_lock import LeaderLock
 from muster.model import Inventory, MachineType, Run
@@ -46,6 +46,21 @@ def muster_machine_types(config: Config) -> Iterable[MachineType]:
     Runs in a child process with the inventory, at the start and every few minutes. Answer within a second or two. If
     your source does not answer, return nothing: you are asked again.
     """
+    return ()
+
+
+@hookspec
+def muster_labels(config: Config) -> Mapping[str, str]:
+    """Returns labels of this node, such as its zone, with the keys and values that Kubernetes accepts.
+
+    Called together with `muster_machine_types`, under the same rules. Labels in `agent.labels_file` have precedence.
+    """
+    return {}
+
+
+@hookspec
+def muster_departures(config: Config) -> Iterable[DepartureProbe]:
+    """Returns probes that say whether this node leaves or restarts as planned. What it shows meanwhile is no fault."""
     return ()
 
 
@@ -134,6 +149,8 @@ CONTRIBUTE = (
     "muster_checks",
     "muster_inventory",
     "muster_machine_types",
+    "muster_labels",
+    "muster_departures",
     "muster_idle_probes",
     "muster_reservations",
     "muster_prepare_run",
