@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import chain, repeat
+from typing import Any
 
 from muster import DepartureProbe
 from muster_agent.runs.resident import ResidentChild
@@ -11,7 +12,7 @@ def probe(*answers, name="cloud") -> DepartureProbe:
     """Gives these answers, the last for ever; an exception is raised."""
     coming = chain(answers, repeat(answers[-1]))
 
-    def ask() -> str | None:
+    def ask() -> Any:
         answer = next(coming)
         if isinstance(answer, Exception):
             raise answer

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,12 +65,12 @@ def server(live) -> Iterator[MetadataServer]:
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch) -> Callable[[str], Path]:
+def machine(tmp_path, monkeypatch) -> Callable[[str], Any]:
     """The DMI fields of a machine of a cloud; this process has not asked any server yet."""
     for memory in ("_known", "_labels"):
         monkeypatch.setattr(plugin, memory, {})
 
-    def make(cloud: str) -> Path:
+    def make(cloud: str) -> Any:
         field, value = FOUND[cloud]
         (tmp_path / field).write_text(value + "\n")
         return tmp_path
