@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muster.alarm import Alarm, AlarmKind
+    from muster.artifact import Artifact
     from muster.check import (
         Check,
         Context,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "alarm": "Alarm AlarmKind",
+    "artifact": "Artifact",
     "check": "Check Context DepartureProbe IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
     "config": "Config",
     "hookspecs": "hookimpl",
@@ -81,6 +83,7 @@ __all__ = [
     "ActionOutcome",
     "Alarm",
     "AlarmKind",
+    "Artifact",
     "Cause",
     "Check",
     "Config",

@@ -18,6 +18,7 @@ PACKAGES = {
         "tzdata",
     ),
     "torch": ("numpy", "torch"),
+    "artifacts": ("obstore",),
 }
 """The packages of each extra that a command needs, by their import names."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 import pluggy
 
 from muster.alarm import Alarm
+from muster.artifact import Artifact
 from muster.check import AnyCheck, Context, DepartureProbe, IdleProbe, Reservation
 from muster.config import Config
 from muster.leader_lock import LeaderLock
@@ -140,6 +141,16 @@ async def muster_result(config: Config, run: Run) -> None:
 
 
 @hookspec
+async def muster_artifacts(config: Config, artifacts: tuple[Artifact, ...]) -> ActionOutcome | None:
+    """Documents about a sweep that ended, an acceptance that was received or a run that failed: store them elsewhere.
+
+    Returns None if your settings say that you store nothing: then the coordinator does not call you again. If you
+    return FAILED or raise, it calls again with the same documents for about 40 minutes. Write each of them whole, under
+    its key. You have a minute.
+    """
+
+
+@hookspec
 async def muster_close(config: Config) -> None:
     """The process that called your coroutines ends. Close your connections and files."""
 
@@ -156,4 +167,12 @@ CONTRIBUTE = (
     "muster_prepare_run",
     "muster_leader_lock",
 )
-NOTIFY = ("muster_survey", "muster_transition", "muster_alarm", "muster_node_health", "muster_result", "muster_close")
+NOTIFY = (
+    "muster_survey",
+    "muster_transition",
+    "muster_alarm",
+    "muster_node_health",
+    "muster_result",
+    "muster_artifacts",
+    "muster_close",
+)

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-INSTALLED_BY_GUIDES = ("agent", "coordinator", "kubernetes", "torch")
+INSTALLED_BY_GUIDES = ("agent", "artifacts", "coordinator", "kubernetes", "torch")
 
 FIXED_IN = {
     "aiohttp": "3.14.3",  # CVE-2026-69244; requests smuggled through an upgrade to WebSocket: 3.14.2
