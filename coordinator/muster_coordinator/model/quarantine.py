@@ -151,7 +151,7 @@ class NodeEvidence(Data):
     - `domain`: its failure domain
     - `own_checks`: the checks that it runs by itself
     - `silent_after_s`: by check, how long an ordered run may say nothing
-    - `departure`: why it leaves or restarts as planned, by its agent
+    - `departure`: why it leaves or restarts as planned, by its agent, which said so at `departure_at`
     """
 
     findings: tuple[StandingFinding, ...] = ()
@@ -164,6 +164,7 @@ class NodeEvidence(Data):
     own_checks: tuple[Name, ...] = ()
     silent_after_s: dict[Name, Seconds] = {}
     departure: PluginText | None = None
+    departure_at: Instant = 0.0
 
 
 class NodeDecision(Data):

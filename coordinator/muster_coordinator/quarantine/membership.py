@@ -33,7 +33,7 @@ def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
     return record.with_decision(state=ServiceState.CORDONED, since=since, probation=None)
 
 
-def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecord:
+def described(record: QuarantineRecord, event: NodeDescribed, now: float) -> QuarantineRecord:
     """The record with what a node announces about itself.
 
     A node that is out must also pass the checks that it no longer announces but most nodes run. Otherwise a bad node
@@ -41,9 +41,9 @@ def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecor
     """
     owed = set(record.evidence.own_checks) & set(event.usual_checks) if record.state in OUT else set()
     own_checks = (*event.own_checks, *sorted(owed.difference(event.own_checks)))
-    return record.with_evidence(
-        domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s, departure=event.departure
-    )
+    if event.departure != record.evidence.departure:
+        record = record.with_evidence(departure=event.departure, departure_at=now)
+    return record.with_evidence(domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s)
 
 
 def heard(record: QuarantineRecord) -> QuarantineRecord:

@@ -41,7 +41,7 @@ class NodeIntake:
         """Takes in what a node announces about itself."""
         record = self._records.by_node.get(event.node)
         change = self._join(event.node, None, now) if record is None else Change(record)
-        after = described(change.record, event)
+        after = described(change.record, event, now)
         news = departure_news(change.record, after)
         return change._replace(
             record=after, commands=(*change.commands, *(note(after, "policy", text) for text in news))

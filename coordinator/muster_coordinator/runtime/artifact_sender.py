@@ -1,7 +1,7 @@
 """Passes documents about sweeps, acceptances and failed runs to plugins that store them.
 
-Each plugin has its own queue, so that one whose store is away delays no other. A document is made only when its turn
-has come: what waits takes little memory. If a plugin fails, it is called again with the same documents after a wait
+Each plugin has its own queue, so that one whose store is away delays no other. A document is made for each try: what
+waits takes little memory. If a plugin fails, it is called again with the same documents after a wait
 that doubles up to five minutes, TRIES times in all, which takes about 40 minutes; then they are given up and counted.
 What waits when the coordinator ends is given up, too. Nothing is lost by that: the database has it all.
 
@@ -15,9 +15,10 @@ import structlog
 
 from muster.artifact import Artifact
 from muster.backoff import backoff_s
+from muster.errors import Unavailable
 from muster.model import Run, Verdict
 from muster.plugins import Plugins
-from muster.transition import Effect
+from muster.transition import ActionOutcome, Effect
 from muster_coordinator.model.acceptance_records import AcceptanceRecord
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.runtime.transition_dispatcher import outcome_of
@@ -83,9 +84,31 @@ class ArtifactSender:
 
     async def _serve(self, plugin: str, queue: asyncio.Queue[Documented]) -> None:
         """Sends what is queued until the plugin says that it stores nothing."""
-        while await self._send(plugin, await self._made(await queue.get())):
+        while await self._send(plugin, await queue.get()):
             pass
         del self._queues[plugin]
+
+    async def _send(self, plugin: str, documented: Documented) -> bool:
+        """Calls the plugin until it has stored the documents or they are given up. Returns whether it wants others."""
+        detail = ""
+        for tried in range(TRIES):
+            if tried:
+                await asyncio.sleep(backoff_s(tried, FIRST_RETRY_S, LONGEST_RETRY_S))
+            outcome = await self._ask(plugin, documented)
+            if outcome is None or outcome.effect is not Effect.FAILED:
+                return outcome is not None
+            if outcome.detail != detail:
+                detail = outcome.detail
+                log.warning("artifacts_not_stored", plugin=plugin, detail=detail)
+        self._drop(plugin, detail)
+        return True
+
+    async def _ask(self, plugin: str, documented: Documented) -> ActionOutcome | None:
+        try:
+            artifacts = await self._made(documented)
+        except Unavailable as error:  # the database is away
+            return ActionOutcome(effect=Effect.FAILED, detail=str(error))
+        return outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, artifacts=artifacts))
 
     async def _made(self, documented: Documented) -> tuple[Artifact, ...]:
         match documented:
@@ -95,21 +118,6 @@ class ArtifactSender:
                 return artifacts_of_acceptance(documented)
         record = await self._read_sweep(documented.id)
         return () if record is None else await asyncio.to_thread(artifacts_of_sweep, record)
-
-    async def _send(self, plugin: str, artifacts: tuple[Artifact, ...]) -> bool:
-        """Calls the plugin until it has stored the documents or they are given up. Returns whether it wants others."""
-        detail = ""
-        for tried in range(TRIES):
-            if tried:
-                await asyncio.sleep(backoff_s(tried, FIRST_RETRY_S, LONGEST_RETRY_S))
-            outcome = outcome_of(await self._plugins.call_one(plugin, HOOK, TIMEOUT_S, artifacts=artifacts))
-            if outcome is None or outcome.effect is not Effect.FAILED:
-                return outcome is not None
-            if outcome.detail != detail:
-                detail = outcome.detail
-                log.warning("artifacts_not_stored", plugin=plugin, keys=[one.key for one in artifacts], detail=detail)
-        self._drop(plugin, detail)
-        return True
 
     def _drop(self, plugin: str, why: str) -> None:
         self.dropped += 1

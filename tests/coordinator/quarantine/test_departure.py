@@ -5,6 +5,7 @@ from typing import Any
 from muster.model import ServiceState
 from muster.transition import Mark
 from muster_coordinator.model.quarantine_events import Note
+from muster_coordinator.quarantine.policy import LONGEST_DEPARTURE_S
 
 WHY = "Google Cloud preempts it"
 
@@ -36,6 +37,19 @@ def test_a_node_that_stays_after_all_is_judged_again(quarantine: Any) -> None:
     told.describe("a")
     assert told.state("a") is ServiceState.CORDONED
     assert [text for text in notes(told.said) if "eaving" in text] == [f"Leaving: {WHY}", f"No longer leaving: {WHY}"]
+
+
+def test_an_announcement_is_not_believed_for_ever(quarantine: Any) -> None:
+    """An agent that lies, or a cloud that forgets its notice, keeps a faulty node in service for hours at most."""
+    told = quarantine(3)
+    told.describe("a", departure=WHY)
+    told.accuse("a", "nvml.gone")
+    told.wait(LONGEST_DEPARTURE_S - 1)
+    assert told.state("a") is ServiceState.IN_SERVICE
+    told.describe("a", departure=WHY)
+    told.accuse("a", "nvml.gone")
+    told.wait(1)
+    assert told.state("a") is ServiceState.CORDONED
 
 
 def test_a_machine_that_takes_the_name_is_accepted_first(quarantine: Any) -> None:

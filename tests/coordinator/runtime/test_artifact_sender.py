@@ -17,6 +17,7 @@ from muster.wire.messages import PluginInfo
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
 from muster_coordinator.runtime import artifact_sender
 from muster_coordinator.runtime.artifact_sender import ArtifactSender
+from muster_coordinator.store.database import DatabaseAway
 
 SWEEP = SweepRecord(
     id="a1b2c3d4",
@@ -71,14 +72,18 @@ def _itself(store):
 
 
 @asynccontextmanager
-async def sending(*stores):
-    """A sender that runs for these plugins; it reads every sweep as SWEEP."""
+async def sending(*stores, is_away=False):
+    """A sender that runs for these plugins; the first read of a sweep fails if the database is away."""
     plugins = Plugins(Config(Settings()))
     for number, store in enumerate(stores):
         info = PluginInfo(name=f"p{number}", distribution=None, version=None, status="loaded")
         plugins.add(info, partial(_itself, store))
 
+    reads = iter([DatabaseAway("the disk is full")])
+
     async def read_sweep(_id):
+        if is_away and (error := next(reads, None)):
+            raise error
         return SWEEP
 
     sender = ArtifactSender(plugins, read_sweep)
@@ -146,6 +151,15 @@ async def test_a_store_that_is_away_gets_everything_later():
     told = [line for line in lines if line["event"] == "artifacts_not_stored"]
     assert [(line["plugin"], line["detail"]) for line in told] == [("p0", "the bucket is away")]
     assert sender.dropped == 0
+
+
+async def test_a_sweep_is_read_again_when_the_database_is_back():
+    """The coordinator goes on: others find out that its database is away."""
+    shelf = Shelf()
+    async with sending(shelf, is_away=True) as sender:
+        sender.note_sweep(SWEEP)
+        await until(lambda: shelf.keys)
+    assert (len(shelf.keys), sender.dropped) == (2, 0)
 
 
 async def test_documents_that_no_try_could_store_are_given_up_and_counted():
