@@ -87,7 +87,7 @@ def labels(root: Path, address: Address) -> dict[str, str]:
     cloud = cloud_of(root)
     if cloud is None:
         return {}
-    if cloud.name not in _labels and (answers := _or_none(cloud, lambda: ask(cloud, cloud.place, address))):
+    if not _labels.get(cloud.name) and (answers := _or_none(cloud, lambda: ask(cloud, cloud.place, address))):
         _labels[cloud.name] = cloud.labels(answers)
     return _labels.get(cloud.name, {})
 

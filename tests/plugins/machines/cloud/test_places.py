@@ -57,13 +57,15 @@ def test_what_is_no_value_of_a_label_is_left_out(labels, answers):
 
 
 def test_the_place_is_asked_for_once(server, machine):
-    """And again only while the server does not answer."""
+    """And again only while the server does not answer, or knows nothing yet."""
     root = machine("Google Cloud")
     server.answer = lambda _: b"SSH-2.0-OpenSSH_9.2\r\n"
     assert plugin.labels(root, server.address) == {}
+    server.answer = lambda _: http("", "503 Service Unavailable")
+    assert plugin.labels(root, server.address) == {}
     server.answer = by_path(GOOGLE)
     assert plugin.labels(root, server.address) == plugin.labels(root, server.address) != {}
-    assert len(server.requests) == 3
+    assert len(server.requests) == 5
 
 
 def test_a_redirect_is_not_followed(server, machine):
