@@ -17,7 +17,7 @@ from generator.house import house
 from generator.metrics import metrics
 from generator.policy import policy
 from generator.scale import scale
-from generator.settings import settings
+from generator.settings import example, settings
 
 from muster.model import Json
 from muster_plugins.schedulers.kubernetes import rbac
@@ -33,6 +33,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/policy.md": policy,
     "reference/scale.md": scale,
     "reference/settings.md": settings,
+    "reference/muster.toml": example,
 }
 """By the place of each page below docs/."""
 
