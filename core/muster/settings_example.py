@@ -19,14 +19,18 @@ HEAD = """\
 _WIDTH = 118
 
 
+def every_setting(plugins: Mapping[str, BaseModel]) -> Iterator[ModelField]:
+    """The settings of muster, and those of plugins by their names."""
+    yield from model_fields(Settings, "")
+    for name, section in sorted(plugins.items()):
+        yield from model_fields(type(section), f"plugins.{name}.")
+
+
 def settings_example(plugins: Mapping[str, BaseModel]) -> str:
     """The file with the settings of muster, and those of plugins by their names."""
-    models: list[tuple[str, type[BaseModel]]] = [("", Settings)]
-    models += [(f"plugins.{name}.", type(section)) for name, section in sorted(plugins.items())]
     tables: dict[str, list[ModelField]] = {"": []}
-    for prefix, model in models:
-        for field in model_fields(model, prefix):
-            tables.setdefault(field.key.rpartition(".")[0], []).append(field)
+    for field in every_setting(plugins):
+        tables.setdefault(field.key.rpartition(".")[0], []).append(field)
     return "\n".join([HEAD, *_lines(tables)])
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from muster import plugins
 from muster.config import Config, Settings
-from muster.model_fields import ModelField, model_fields
-from muster.settings_example import settings_example
+from muster.settings_example import every_setting, settings_example
 
 TABLE, VALUE = re.compile(r"^#\[(.+)\]$"), re.compile(r"^#(\w+ = (?!# ).+)$")
 
@@ -25,11 +24,6 @@ def config() -> Config:
 @pytest.fixture(scope="module")
 def example(config) -> str:
     return settings_example(config.claimed)
-
-
-def every_field(config: Config) -> list[ModelField]:
-    of_plugins = ((f"plugins.{name}.", type(section)) for name, section in config.claimed.items())
-    return [field for prefix, model in (("", Settings), *of_plugins) for field in model_fields(model, prefix)]
 
 
 def chosen(example: str) -> dict:
@@ -55,7 +49,7 @@ def test_as_it_is_it_sets_nothing(example):
 
 def test_it_has_every_setting(example, config):
     """Below its table, with its value if it has one."""
-    fields = every_field(config)
+    fields = [*every_setting(config.claimed)]
     assert len(fields) > 200
     tables = {field.key.rpartition(".")[0] for field in fields}
     assert set(re.findall(TABLE.pattern, example, re.MULTILINE)) == tables - {""}
@@ -66,7 +60,7 @@ def test_it_has_every_setting(example, config):
 def test_its_values_are_the_defaults(example, config):
     """An operator who takes a # away changes nothing before they change the value."""
     table = chosen(example)
-    for field in every_field(config):
+    for field in every_setting(config.claimed):
         if field.default is not None and "<name>" not in field.key:
             assert at(field.key, table) == field.default, field.key
 

@@ -112,6 +112,12 @@ def test_the_wheel_carries_the_pins(wheel):
     assert pins(carried) == PINS
 
 
+def test_the_wheel_installs_the_manual_pages(wheel):
+    """Where `man` looks for those of a program in the PATH."""
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if "/data/share/man/" in name]
+    assert {name.partition("/data/share/man/")[2] for name in names} == {"man1/muster.1", "man5/muster.toml.5"}
+
+
 def test_the_wheel_carries_what_init_copies(wheel, tmp_path):
     """Units, manifests and scripts: an installation from a wheel writes the same files as a clone."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "unpacked")
