@@ -1,5 +1,6 @@
 """What `muster init` writes works: a fleet runs from it, and Kubernetes takes its manifests."""
 
+import base64
 import json
 import os
 import pty
@@ -153,7 +154,8 @@ def test_the_broker_keeps_nodes_apart(installed):
 
 def test_doctor_finds_nothing_to_mend(installed):
     """The broker lets both in and certificates are valid; only the daemons do not run yet."""
-    verdicts, found = examined("coordinator", installed("coordinator"), MUSTER_HTTP__LISTEN=free_address())
+    settings = {"MUSTER_HTTP__LISTEN": free_address(), "MUSTER_STORE__MAX_GB": "0.1"}
+    verdicts, found = examined("coordinator", installed("coordinator"), **settings)
     assert verdicts.pop("coordinator") == "WARN"
     assert set(verdicts.values()) == {"PASS"}, found
     plugins = json.dumps(SIMULATED["plugins"])
@@ -355,6 +357,15 @@ def test_the_overlay_is_complete(cluster):
     assert stat.S_IMODE((cluster / "secrets.yaml").stat().st_mode) == 0o600
     assert stat.S_IMODE((cluster / "api-token").stat().st_mode) == 0o600
     assert len((cluster / "api-token").read_text().strip()) == 64
+
+
+def test_the_token_is_that_of_the_secrets(cluster):
+    """Also where an interrupted call has left one without the other."""
+    (cluster / "secrets.yaml").unlink()
+    assert init(cluster).returncode == 0
+    secrets = {it["metadata"]["name"]: it for it in yaml.safe_load_all((cluster / "secrets.yaml").read_text())}
+    token = base64.b64decode(secrets["muster-token"]["data"]["token"]).decode()
+    assert (cluster / "api-token").read_text() == token
 
 
 def test_kustomize_takes_the_overlay(cluster):

@@ -17,7 +17,6 @@ from muster.terminal import say
 
 if TYPE_CHECKING:
     from muster.setup.answers import SetupAnswers
-    from muster.setup.directory import SetupDirectory
 
 FleetKindArgument = Annotated[
     FleetKind | None,
@@ -58,7 +57,8 @@ def init(
     At a terminal it asks for what the options do not say. Call it again with other nodes to add them; what is there
     already stays as it is. Nothing is installed: README.md in the directory has the next commands.
     """
-    from muster.setup.directory import SetupDirectory  # noqa: PLC0415 (see above)
+    from muster.setup.answers import node_names  # noqa: PLC0415 (see above)
+    from muster.setup.directory import SetupDirectory  # noqa: PLC0415
 
     given = {"kind": kind, "fleet": fleet, "host": host, "expected_gpus": expect_gpus, "registry": registry}
     told = {name: value for name, value in given.items() if value is not None}
@@ -68,7 +68,7 @@ def init(
             answers, named = _new(told, nodes)
         else:
             answers, named = _changed(earlier, told, directory, overwrite=overwrite), nodes
-        _write(files, answers, named, overwrite=overwrite)
+        files.write(answers, node_names(answers.kind, named), overwrite=overwrite)
     except OSError as error:
         raise SettingsError(f"--directory: cannot write {error.filename}: {error.strerror}; name another one") from None
     if files.written:
@@ -102,9 +102,3 @@ def _changed(earlier: "SetupAnswers", told: dict[str, Any], directory: Path, *, 
             "directory, or write its settings again with --overwrite"
         )
     return answers
-
-
-def _write(files: "SetupDirectory", answers: "SetupAnswers", nodes: str | None, *, overwrite: bool) -> None:
-    from muster.setup.answers import node_names  # noqa: PLC0415 (see above)
-
-    files.write(answers, node_names(answers.kind, nodes), overwrite=overwrite)

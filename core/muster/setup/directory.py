@@ -8,7 +8,7 @@ from pathlib import Path
 from muster.broker_acl import COORDINATOR
 from muster.errors import SettingsError
 from muster.setup.answers import SetupAnswers, answers_from_toml
-from muster.setup.authority import FleetAuthority
+from muster.setup.authority import AUTHORITY_KEY, FleetAuthority
 from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.setup.kubernetes import new_secrets, token_in
 from muster.setup.plan import ANSWERS, CA, CERTIFICATE, KEY, OPERATOR_TOKEN, READER_TOKEN, SETTINGS, node_settings, plan
@@ -56,7 +56,7 @@ class SetupDirectory:
         if (self._root / SECRETS).exists():
             return
         made = new_secrets()
-        self._write(OPERATOR_TOKEN, token_in(made), mode=0o600)
+        self._write(OPERATOR_TOKEN, token_in(made), mode=0o600, overwrite=True)
         self._write(SECRETS, made, mode=0o600)
 
     def _write_fleet(self, answers: SetupAnswers, nodes: Iterable[str], *, overwrite: bool) -> None:
@@ -64,7 +64,7 @@ class SetupDirectory:
         if not authority.certificate.exists():
             authority.certificate.parent.mkdir(mode=0o700, exist_ok=True)
             authority.create(answers.fleet)
-            self.written += [f"authority/{name}" for name in (CA, "ca.key")]
+            self.written += [f"authority/{name}" for name in (CA, AUTHORITY_KEY)]
         self._certify(authority, "broker", "broker", server=answers.host, overwrite=overwrite)
         self._certify(authority, COORDINATOR, "coordinator")
         for token in (OPERATOR_TOKEN, READER_TOKEN):
@@ -76,7 +76,7 @@ class SetupDirectory:
     def _certify(
         self, authority: FleetAuthority, name: str, place: str, *, server: str | None = None, overwrite: bool = False
     ) -> None:
-        """Issues a certificate unless there is one. Its file comes last, so an interrupted call is made up for."""
+        """Issues a certificate unless there is one. Its file comes last: what is interrupted is done again."""
         directory = self._root / place
         if (directory / CERTIFICATE).exists() and not overwrite:
             return
