@@ -1,4 +1,4 @@
-"""Writes docs/reference/*.md and the state diagrams of docs/explanation/architecture.md from the code.
+"""Writes docs/reference/*, docs/man/* and the state diagrams of docs/explanation/architecture.md from the code.
 
 Each page is one function, and so is each diagram; a test compares what they give with the files.
 """
@@ -14,10 +14,11 @@ from generator.checks import checks
 from generator.diagrams import DIAGRAMS
 from generator.hooks import hooks
 from generator.house import house
+from generator.man import muster_1, muster_toml_5
 from generator.metrics import metrics
 from generator.policy import policy
 from generator.scale import scale
-from generator.settings import settings
+from generator.settings import example, settings
 
 from muster.model import Json
 from muster_plugins.schedulers.kubernetes import rbac
@@ -33,6 +34,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/policy.md": policy,
     "reference/scale.md": scale,
     "reference/settings.md": settings,
+    "reference/muster.toml": example,
+    "man/muster.1": muster_1,
+    "man/muster.toml.5": muster_toml_5,
 }
 """By the place of each page below docs/."""
 

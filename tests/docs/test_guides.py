@@ -43,6 +43,7 @@ ELSEWHERE = {
     "muster check send": "tests/coordinator/web/test_acceptance_sent.py",
     "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
+    "muster init --nodes": "tests/deploy/test_init.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster store backup": "tests/coordinator/store/test_backup.py",

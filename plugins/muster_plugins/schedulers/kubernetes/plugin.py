@@ -16,6 +16,7 @@ from muster import (
     hookimpl,
 )
 from muster.errors import SettingsError, Unavailable
+from muster.extras import missing_package
 from muster.leader_lock import LeaderLock
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 
@@ -77,7 +78,7 @@ def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
     try:
         from muster_plugins.schedulers.kubernetes.lease_lock import LeaseLock  # noqa: PLC0415 (memory, as above)
     except ImportError as error:
-        raise SettingsError(f"leader.lock = 'kubernetes': {_to_install(error)}") from None
+        raise SettingsError(f"leader.lock = 'kubernetes': {missing_package(error) or error}") from None
     return LeaseLock(config.plugin(NAME, KubernetesSettings), url)
 
 
@@ -115,13 +116,9 @@ def _actor(config: Config) -> "Actor | None":
         try:
             from muster_plugins.schedulers.kubernetes.actor import Actor  # noqa: PLC0415 (memory, as above)
         except ImportError as error:
-            raise Unavailable(_to_install(error)) from None
+            raise Unavailable(missing_package(error) or str(error)) from None
         _actors[config] = Actor(settings)
     return _actors.get(config)
-
-
-def _to_install(error: ImportError) -> str:
-    return f"{error}: pip install 'gpu-muster[kubernetes]'"
 
 
 def _server(settings: KubernetesSettings) -> "ApiServer":
