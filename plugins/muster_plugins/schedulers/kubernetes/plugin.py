@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster import (
     ActionOutcome,
+    Check,
     Config,
     IdleProbe,
     MachineType,
@@ -18,7 +19,9 @@ from muster import (
 from muster.errors import SettingsError, Unavailable
 from muster.extras import missing_package
 from muster.leader_lock import LeaderLock
+from muster_plugins.schedulers.kubernetes import node_conditions
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+from muster_plugins.shared.no_params import NoParams
 
 if TYPE_CHECKING:
     from muster_plugins.schedulers.kubernetes.actor import Actor
@@ -37,6 +40,11 @@ _readers: dict[Config, "LabelReader"] = {}
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, KubernetesSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    return [node_conditions.check(config.plugin(NAME, KubernetesSettings), _node(config))]
 
 
 @hookimpl
