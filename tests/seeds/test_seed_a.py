@@ -1,7 +1,7 @@
 """The A4 testbed on GKE, which measures NCCL over gIB: what it offers, and what it does badly, on two nodes of our own.
 
-Not held here: manifests and a Helm release, Kueue, and all that only GPUs can tell. The topology from the metadata of
-GCE is tested in tests/plugins/machines. The images are tested in tests/deploy.
+Not held here: all that only GPUs can tell. Images, chart, manifests and the sweep as a JobSet are tested in
+tests/deploy, the topology from the metadata of GCE in tests/plugins/machines, the upload to a bucket in tests/faults.
 """
 
 from dataclasses import replace
