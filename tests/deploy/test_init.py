@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from benchmarks.free_ports import free_address, free_port
-from tests.deploy.conftest import build
+from generator.kustomize import build
 from tests.faults.parts import Agent, Part
 from tests.muster_process import run_muster
 from tests.waiting import wait_for
