@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, TotalSeconds, Verdict
+from muster.nccl_tests_table import SizeResults
 
 BY_REQUEST = "request"
 """The origin of a sweep that was requested; of others, what has begun them."""
@@ -43,9 +44,11 @@ class Blame(Data):
 
 
 class MemberRecord(Data):
-    """A member of a group: its ranks, and what it reported. `measured` has the metrics of each of its ranks in order.
+    """A member of a group: its ranks, and what it reported.
 
-    `clock_ahead_s` is set if its clock is wrong: seconds ahead of the coordinator's, negative if it is behind.
+    `measured` has the metrics of each of its ranks in order, and `by_size` the results of a collective by message size,
+    as its first rank saw them. `clock_ahead_s` is set if its clock is wrong: seconds ahead of the coordinator's,
+    negative if it is behind.
     """
 
     node: str
@@ -55,6 +58,7 @@ class MemberRecord(Data):
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     measured: tuple[dict[str, Metric], ...] = ()
+    by_size: SizeResults = ()
     clock_ahead_s: float | None = None
 
 
