@@ -24,7 +24,7 @@ from muster_coordinator.store.node_rows import NodeRows
 from muster_coordinator.store.quiet_rows import read_bases
 from muster_coordinator.store.rows import RecordT, Unread, read_row
 from muster_coordinator.store.stored_cases import read_fleet_state, read_latest_transitions, read_records
-from muster_coordinator.store.stored_sweeps import read_tested, read_unfinished_sweeps
+from muster_coordinator.store.stored_sweeps import read_swept, read_tested, read_unfinished_sweeps
 from muster_coordinator.store.tables import (
     ANNOUNCEMENTS,
     BASELINES,
@@ -83,6 +83,7 @@ async def read_saved(database: Database) -> StoredFleet:
             transitions=await read_latest_transitions(connection),
             fleet_state=await read_fleet_state(connection),
             bases=await read_bases(connection),
+            swept=await read_swept(connection, unread),
             tested=await read_tested(connection, [node.name for node in nodes if not node.gone], unread),
         )
 

@@ -17,6 +17,9 @@ DAY_S = 86_400.0
 TESTED_DAYS = 31
 """Days for which it is known after a restart when nodes were tested: the longest that a metric counts, and one more."""
 
+SWEPT_DAYS, MOST_SWEPT = 60, 60
+"""How far back suspicions of sweeps are read after a restart: as long as they count, for two checks every night."""
+
 SWEEPS_AT_A_TIME = 10
 """The record of a sweep of 10,000 nodes names each of them: 300 KiB."""
 
@@ -80,6 +83,25 @@ async def read_tested(connection: AsyncConnection, nodes: Iterable[str], unread:
                     found |= dict.fromkeys(tested, sweep.ended_at)
                     missing -= tested
     return found
+
+
+async def read_swept(connection: AsyncConnection, unread: Unread) -> tuple[SweepRecord, ...]:
+    """The last MOST_SWEPT ended sweeps of several nodes, the oldest first, without their groups.
+
+    A later sweep goes on from their suspicions. Damaged ones are left out.
+    """
+    found: list[SweepRecord] = []
+    ended = SWEEPS.c.state.in_([SweepState.FINISHED, SweepState.ABORTED])
+    last = await connection.scalar(select(func.max(SWEEPS.c.created_at)))
+    recent = SWEEPS.c.created_at > (last or 0.0) - SWEPT_DAYS * DAY_S
+    query = select(SWEEPS.c.id, SWEEPS.c.body).where(ended, recent).order_by(SWEEPS.c.created_at.desc())
+    async with connection.stream(query.execution_options(yield_per=SWEEPS_AT_A_TIME)) as result:
+        async for rows in result.partitions():
+            records = unread.leave_out("sweeps", rows, SweepRecord.model_validate_json)
+            found += [record for record in records if len(record.nodes) > 1]
+            if len(found) >= MOST_SWEPT:
+                break
+    return tuple(reversed(found[:MOST_SWEPT]))
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:

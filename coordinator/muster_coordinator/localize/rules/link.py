@@ -14,7 +14,7 @@ Takes time in proportion to the suspects, times their bad runs, times the partne
 """
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,11 +53,15 @@ sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are convicted, given these faults of paths and leaves."""
+    """The nodes whose link or rails are convicted, given these faults of paths and leaves.
+
+    `often_bad` are the nodes of leaves most of whose nodes were bad in earlier sweeps: their switch may be bad.
+    """
 
     clearance: Clearance
     paths: PathFaults
     leaves: LeafFaults
+    often_bad: Set[str] = frozenset()
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -103,7 +107,7 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.most_of_a_leaf
+        return self.alike | self.perhaps_behind | self.most_of_a_leaf | self.often_bad
 
     @cached_property
     def most_of_a_leaf(self) -> frozenset[str]:
