@@ -29,7 +29,7 @@ from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.evidence.track_record import TrackRecord
 from muster_coordinator.localize.planning.partners import PartnerPool
 from muster_coordinator.localize.planning.probes import have_rails
-from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, trusted
+from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met, trusted
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
@@ -237,7 +237,7 @@ class NextRound:
         """Runs nodes with another partner that are suspected since an earlier sweep."""
         for record in filter(self._is_due_as_suspect, self._diagnosis.recurring.still_suspected):
             self._partners.withdraw((record.node,))
-            met = {node for partners in record.bad for node in partners}
+            met = partners_met(record, self._evidence.sites)
             if (partner := self._partners.take_near(record.node, met, set())) is not None:
                 self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
 

@@ -26,9 +26,13 @@ def with_suspects(
     good = {node for sweep in prior.sweeps for node in sweep.cleared} - {record.node for record in records}
     pool = PartnerPool(filter(good.__contains__, trusted(sites, prior)), sites, seed, good)
     for record in records:
-        met = {node for partners in record.bad for node in partners}
-        if record.node in sites and (partner := pool.take_near(record.node, met, set())) is not None:
+        if (partner := pool.take_near(record.node, partners_met(record, sites), set())) is not None:
             yield Probe((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
+
+
+def partners_met(record: TrackRecord, sites: Mapping[str, Site]) -> set[str]:
+    """The nodes at these `sites` with which the node was bad. Other nodes may have gone since."""
+    return {node for partners in record.bad for node in partners if node in sites}
 
 
 def trusted(nodes: Iterable[str], prior: SweepPrior) -> list[str]:

@@ -35,7 +35,7 @@ class Amounts:
         return None if threshold is None else threshold.typical
 
     def kind(self, group: GroupRecord) -> str:
-        """The groups that this one is compared with, in words; one kind for several nodes while few have crossed leaves."""
+        """The groups that this one is compared with, in words; of several nodes, while few have crossed leaves."""
         kind = self.thresholds.kind_of(group_run_of(group))
         several = kind is not RunKind.ALONE and not self.thresholds.are_kinds_apart
         return "of several nodes" if several else KINDS[kind]
