@@ -14,6 +14,7 @@ from generator.checks import checks
 from generator.diagrams import DIAGRAMS
 from generator.hooks import hooks
 from generator.house import house
+from generator.limits import limits
 from generator.metrics import metrics
 from generator.policy import policy
 from generator.scale import scale
@@ -29,6 +30,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/checks.md": checks,
     "reference/api.md": api,
     "reference/hooks.md": hooks,
+    "reference/limits.md": limits,
     "reference/metrics.md": metrics,
     "reference/policy.md": policy,
     "reference/scale.md": scale,
