@@ -50,7 +50,7 @@ def _over_sizes(figures: Figures) -> list[Panel]:
     panels = []
     for passes in (1, 4):
         found = {one["nodes"]: one for one in figures["losses"] if (one["noise"], one["passes"]) == (0.02, passes)}
-        lines = {
+        lines: dict[str, list[float | None]] = {
             f"loss {loss:.0%}": [_share(figures, found[nodes]["named"], loss) for nodes in sorted(found)]
             for loss in SHOWN_LOSSES
         }
@@ -59,7 +59,8 @@ def _over_sizes(figures: Figures) -> list[Panel]:
 
 
 def _share(figures: Figures, named: Sequence[int], loss: float) -> float:
-    return named[figures["loss"].index(loss)] / figures["seeds"]
+    seeds: int = figures["seeds"]
+    return named[figures["loss"].index(loss)] / seeds
 
 
 def _day_by_day(figures: Figures) -> list[Panel]:

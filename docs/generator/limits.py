@@ -19,37 +19,55 @@ def limits() -> str:
         [
             NOTE,
             "# What a sweep can and cannot find",
-            "Everything on this page is a simulation, measured on "
-            f"{figures['at']} with the strategy `adaptive` on a [network of flows]"
-            "(../explanation/benchmarks.md#on-a-network-of-flows) that knows nothing of muster's rules. Measure it again "
-            "with `python -m benchmarks.localisation.limits` in a clone of the repository. It takes up to ten minutes on "
-            "two cores and writes the figures, the picture and this page.",
+            f"Everything on this page is a simulation. It was measured on {figures['at']} with the strategy `adaptive` "
+            "on a [network of flows](../explanation/benchmarks.md#on-a-network-of-flows) that knows nothing of the "
+            "rules. To measure it again, run `python -m benchmarks.localisation.limits` in a clone of the repository. "
+            "It takes about ten minutes on two cores and writes the figures, the picture and this page.",
             "![Smallest loss found, share found by size, and faults that come and go](limits.svg)",
-            "## The smallest loss that is found",
-            "One node delivers less than the others by the loss. The table has the smallest loss from which on 95 % of "
-            f"such nodes are named, of those that were tried: {_losses(figures)}. {figures['seeds']} fleets of each kind.",
-            table(_by_noise(figures), ("64 nodes, noise", *_passes_header(figures))),
-            table(
-                _by_size(figures),
-                ("nodes, noise 2 %", "1 pass", "4 passes", "at a loss of 30 %, 1 pass: named", "PASS"),
-            ),
-            "A sweep never calls a node slow that falls short by less than 15 %, and asks for more where healthy runs "
-            "differ more. More passes find smaller losses and cost one run of each node each.",
-            "## Faults that come and go",
-            f"One sweep of 64 nodes each day, {figures['fleets']} fleets. The columns have the share of the faults that "
-            "was found up to that day. With history, a sweep goes on from the suspicions of earlier ones "
-            "([how](../explanation/localisation.md#what-earlier-sweeps-know)).",
-            table(_day_by_day(figures), _day_header()),
-            "## How often something healthy is named",
-            f"{figures['healthy']} healthy fleets of 64 nodes under each condition, one sweep each. The interval is that "
-            "of Clopper and Pearson for 95 %: no case in 300 sweeps still allows 1.2 %.",
-            table(
-                _false(figures), ("condition", "sweeps that name something healthy", "interval", "runs for each node")
-            ),
+            *_of_losses(figures),
+            *_of_days(figures),
+            *_of_false(figures),
             "## What no method could know",
             table(_unknowable(), ("Case", "What the sweep says", "What to do")),
         ]
     )
+
+
+def _of_losses(figures: Figures) -> Iterator[str]:
+    yield "## The smallest loss that is found"
+    yield (
+        "One node delivers less than the others by the loss. The table has the smallest loss from which on 95 % of "
+        f"such nodes are named, of those that were tried: {_losses(figures)}. There were {figures['seeds']} fleets for "
+        "each cell and loss."
+    )
+    yield table(_by_noise(figures), ("64 nodes, noise", *_passes_header(figures)))
+    yield table(_by_size(figures), ("nodes, noise 2 %", "1 pass", "4 passes", "loss 30 %, 1 pass: named", "PASS"))
+    yield (
+        "A sweep never calls a node slow that falls short by less than 15 %, and needs more where healthy runs differ "
+        "more. Further passes find smaller losses. Each costs one run of every node."
+    )
+
+
+def _of_days(figures: Figures) -> Iterator[str]:
+    yield "## Faults that come and go"
+    yield (
+        f"One sweep of 64 nodes each day, {figures['fleets']} fleets. The columns have the share of the faults that "
+        "was found up to that day. With history, a sweep goes on from the suspicions of earlier ones "
+        "([how](../explanation/localisation.md#what-earlier-sweeps-know))."
+    )
+    days = (f"day {day}" for day in DAYS)
+    yield table(_day_by_day(figures), ("fault", "history", *days, "sweeps that name something healthy", "runs/node"))
+
+
+def _of_false(figures: Figures) -> Iterator[str]:
+    sweeps = figures["healthy"]
+    still = f"{100 * (1 - 0.025 ** (1 / sweeps)):.2g} %"
+    yield "## How often something healthy is named"
+    yield (
+        f"{sweeps} healthy fleets of 64 nodes under each condition, one sweep each. The intervals are those of "
+        f"Clopper and Pearson for 95 %: {sweeps} sweeps without a case still allow {still}."
+    )
+    yield table(_false(figures), ("condition", "sweeps that name something healthy", "interval", "runs/node"))
 
 
 def _losses(figures: Figures) -> str:
@@ -84,16 +102,6 @@ def _smallest(one: Figures) -> str:
 
 
 DAYS = (1, 3, 5, 10, 20)
-
-
-def _day_header() -> tuple[str, ...]:
-    return (
-        "fault",
-        "history",
-        *(f"day {day}" for day in DAYS),
-        "sweeps that name something healthy",
-        "runs for each node",
-    )
 
 
 def _day_by_day(figures: Figures) -> Iterator[tuple[str, ...]]:

@@ -5,7 +5,7 @@ sweeps it shows again and again, with other partners each time; a healthy node i
 
 The measure is a likelihood ratio: how much better a fault that shows in a share q of the runs explains them than chance
 with probability p. A bad run counts q / p, a good one (1 - q) / (1 - p). The age of a run is an exponent between 0 and
-1. Of a healthy node, the expected ratio is at most 1, whatever the exponents. So it exceeds 64,000 for at most one of
+1. The expected ratio of a healthy node is at most 1, whatever the exponents. So it exceeds 64,000 for at most one of
 64,000 healthy nodes (Markov), and for one of 64 nodes in at most one of 1,000 sweeps.
 
 Example: p = 0.015, q = 0.5. Of seven runs in three sweeps of this week, four were bad: 33 ** 4 * 0.51 ** 3 = 160,000.
