@@ -59,8 +59,8 @@ def _over_sizes(figures: Figures) -> list[Panel]:
 
 
 def _share(figures: Figures, named: Sequence[int], loss: float) -> float:
-    seeds: int = figures["seeds"]
-    return named[figures["loss"].index(loss)] / seeds
+    share: float = named[figures["loss"].index(loss)] / figures["seeds"]
+    return share
 
 
 def _day_by_day(figures: Figures) -> list[Panel]:

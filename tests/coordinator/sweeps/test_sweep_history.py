@@ -3,16 +3,19 @@
 from typing import Any
 
 from tests.coordinator.fleets import fleet, report, run, sweep
+from tests.coordinator.sweeps.play import Play, plan
 
 from muster.model import Verdict
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.fleet import Fleet
-from muster_coordinator.localize.evidence.prior import MOST_SWEEPS
+from muster_coordinator.localize.evidence.prior import MOST_SWEEPS, PastSweep, SweepPrior
 from muster_coordinator.localize.evidence.track_records import MOST_AGE_S
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.events import FleetCommand, SaveGroup
 from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import FailedNode, Suspicion, SweepRecord, SweepRequest, SweepState
 from muster_coordinator.sweeps.sweep_history import MOST_CHECKS_SWEPT, SweepHistory, doubted_nodes
+from muster_coordinator.views.sweeps.explanation import explain
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 NOW = 1e9
@@ -96,3 +99,18 @@ def test_a_sweep_goes_on_from_a_suspicion_also_after_a_restart() -> None:
     told = reasons(again.handle(sweep("s2"), NOW + 12))
     assert [reason for reason in told if reason.startswith("a is suspected since sweep s1")] != []
     assert "suspected" not in " ".join(reasons(fleet(*NAMES).handle(sweep("s2"), NOW)))
+
+
+def test_a_sweep_tells_who_is_still_suspected() -> None:
+    """In its notes, in the explanation of that node, and in its record for the next sweep, with today's good runs."""
+    left = Suspicion(node="n0", bad=(("n1",), ("n2",)), good=1)
+    cleared = frozenset(f"n{number}" for number in range(16))
+    past = PastSweep(id="s1", ended_at=-60.0, passes=1, cleared=cleared, convicted=frozenset(), suspicions={"n0": left})
+    record = Play(plan(Strategy.ADAPTIVE, 16, prior=SweepPrior((past,)))).to_end()
+    told = "n0 is still suspected: suspected since sweep s1 of 1969-12-31; since then 2 of "
+    assert [note for note in record.notes if note.startswith(told)] != []
+    explanation = explain(record, "n0", {})
+    assert any(note.startswith(told) for note in explanation.notes)
+    assert explanation.rounds[0].groups[0].told[1].startswith("formed because: n0 is suspected since sweep s1")
+    (again,) = record.suspicions
+    assert (again.node, again.bad, again.good > 1) == ("n0", (), True)
