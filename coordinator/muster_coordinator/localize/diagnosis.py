@@ -52,7 +52,7 @@ class Diagnosis:
 
     @cached_property
     def links(self) -> LinkFaults:
-        return LinkFaults(self.clearance, self.paths, self.leaves, self._before.of_bad_leaves)
+        return LinkFaults(self.clearance, self.paths, self.leaves, self._before)
 
     @cached_property
     def _before(self) -> TrackRecords:

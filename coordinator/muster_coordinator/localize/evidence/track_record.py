@@ -69,7 +69,7 @@ class TrackRecord:
         """The sweep since which the node is suspected."""
         return [runs.sweep for runs in self.sweeps if runs.bad][-1]
 
-    @property
+    @cached_property
     def ratio(self) -> float:
         """How much better a fault of the node or of its link explains the runs than chance."""
         return (self._of_node + self._of_link) / 2

@@ -14,10 +14,11 @@ Takes time in proportion to the suspects, times their bad runs, times the partne
 """
 
 import statistics
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.evidence.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
@@ -55,13 +56,14 @@ sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 class LinkFaults:
     """The nodes whose link or rails are convicted, given these faults of paths and leaves.
 
-    `often_bad` are the nodes of leaves most of whose nodes were bad in earlier sweeps: their switch may be bad.
+    `before` are the track records of earlier sweeps. Rule: if most nodes of a leaf were bad in these, none of their
+    links is convicted. Prevents: the switch of the leaf is bad half of the time, and one node is unlucky today.
     """
 
     clearance: Clearance
     paths: PathFaults
     leaves: LeafFaults
-    often_bad: Set[str] = frozenset()
+    before: TrackRecords
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -107,7 +109,7 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.most_of_a_leaf | self.often_bad
+        return self.alike | self.perhaps_behind | self.most_of_a_leaf | self.before.of_bad_leaves
 
     @cached_property
     def most_of_a_leaf(self) -> frozenset[str]:

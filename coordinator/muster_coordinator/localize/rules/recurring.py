@@ -43,7 +43,8 @@ class RecurringFaults:
         and a3. Each of these has a bad run, too, which says nothing about it once a4 is convicted.
         """
         found: dict[str, Culprit] = {}
-        for candidate in self.records.strongest if self.prior.sweeps else ():
+        candidates = filter(self._is_at_fault, self.records.strongest) if self.prior.sweeps else ()
+        for candidate in candidates:
             record = self.records.of(candidate.node, found.keys())
             if record is not None and self._is_at_fault(record):
                 found[record.node] = self._culprit(record)
