@@ -9,6 +9,10 @@ MOST_SWEEPS = 30
 """Maximum number of remembered sweeps of one check: those of a month, if there is one each night."""
 
 
+THIS_SWEEP = ""
+"""In place of the id of an earlier sweep."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastSweep:
     """A sweep that ended `ended_at`, in which every node ran at least `passes` times with others."""

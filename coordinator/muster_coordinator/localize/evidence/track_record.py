@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from muster_coordinator.localize.evidence.prior import PastSweep
+from muster_coordinator.localize.evidence.prior import THIS_SWEEP, PastSweep
 
 SHOWN = (0.3, 0.5, 0.8)
 """Shares of its runs in which a fault may show; the ratio is the mean over them. Below 0.3, chance explains as much."""
@@ -63,6 +63,16 @@ class TrackRecord:
     @property
     def was_bad_alone(self) -> bool:
         return () in self.bad
+
+    @property
+    def is_bad_now(self) -> bool:
+        """Whether a bad run is of the present sweep, in which the node may have taken no part."""
+        return any(runs.bad for runs in self.sweeps if runs.sweep.id == THIS_SWEEP)
+
+    @property
+    def bad_earlier(self) -> tuple[Partners, ...]:
+        """The partners in each bad run of earlier sweeps."""
+        return tuple(partners for runs in self.sweeps if runs.sweep.id != THIS_SWEEP for partners in runs.bad)
 
     @property
     def since(self) -> PastSweep:

@@ -56,14 +56,14 @@ class TrackRecords:
     def _open(self) -> tuple[TrackRecord, ...]:
         return tuple(record for record in self.strongest if record.ratio >= OPEN)
 
-    @property
+    @cached_property
     def have_common_cause(self) -> bool:
         """Whether a part that nodes share rather than the nodes themselves is bad now and then.
 
         Prevents: leaves are unknown, and the switch of four nodes is bad half of the time.
         """
-        unknown = [node for node, site in self.fabric.sites.items() if site.leaf is None]
-        recur = sum(record.node in unknown for record in self.strongest if record.ratio >= RECURS)
+        recurring = (record.node for record in self.strongest if record.ratio >= RECURS)
+        recur = sum(self.fabric.sites[node].leaf is None for node in recurring)
         return bool(self.of_bad_leaves) or recur >= FEWEST_ALIKE or len(self._open) > MOST_OPEN * len(self.fabric.sites)
 
     @cached_property

@@ -51,5 +51,5 @@ class Culprit:
     def confidence(self) -> float:
         """From 0 to 1. Example: two slow runs and a crash leave 0.5 x 0.5 x 0.2 of the doubt, so it is 0.95."""
         doubt = math.prod(HARD_DOUBT if run.hard else SOFT_DOUBT for run in self.runs)
-        earlier = 0 if self.track is None else len(self.track.bad) - len(self.runs)
+        earlier = 0 if self.track is None else len(self.track.bad_earlier)
         return round(1 - doubt * SOFT_DOUBT**earlier, 3)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.prior import PastSweep, SweepPrior
+from muster_coordinator.localize.evidence.prior import THIS_SWEEP, PastSweep, SweepPrior
 from muster_coordinator.localize.evidence.track_record import TrackRecord
 from muster_coordinator.localize.evidence.track_records import TrackRecords
 from muster_coordinator.localize.rules.culprit import Culprit, Part
@@ -23,9 +23,6 @@ from muster_coordinator.localize.rules.evidence_against import draws
 from muster_coordinator.localize.rules.suspicion import OpenSuspicions
 from muster_coordinator.localize.significance import FALSE_NODES, liars_may_explain
 from muster_coordinator.model.sweep_records import Suspicion
-
-THIS_SWEEP = ""
-"""In place of the id of an earlier sweep."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class RecurringFaults:
     def still_suspected(self) -> list[TrackRecord]:
         """The track records with an open suspicion of the nodes that earlier sweeps suspected and none convicts."""
         suspects = self.records.suspects
-        return [track for track in suspects if track.since.id != THIS_SWEEP and track.node not in self.convicted]
+        return [track for track in suspects if track.bad_earlier and track.node not in self.convicted]
 
     @cached_property
     def records(self) -> TrackRecords:
@@ -86,8 +83,7 @@ class RecurringFaults:
         Rule: at least one is of this sweep, and one of an earlier one. Prevents: a4 was repaired last week, without a
         note. Its old runs alone would convict it once more.
         """
-        is_bad_now, *_ = (bool(runs.bad) for runs in record.sweeps)
-        if not is_bad_now or record.since.id == THIS_SWEEP or self.records.have_common_cause:
+        if not record.is_bad_now or not record.bad_earlier or self.records.have_common_cause:
             return False
         nodes = len(self.open.clearance.nodes.evidence.sites)
         return record.ratio > nodes / FALSE_NODES and (record.was_bad_alone or not self._may_be_liars(record))

@@ -154,7 +154,7 @@ class Sentences:
 
 def track_words(track: TrackRecord) -> str:
     """A sentence about the bad runs of a node in this and earlier sweeps."""
-    earlier = (f"with {', '.join(others)}" if others else "alone" for runs in track.sweeps[1:] for others in runs.bad)
+    earlier = (f"with {', '.join(others)}" if others else "alone" for others in track.bad_earlier)
     return (
         f"suspected since {sweep_words(track.since)}; since then {len(track.bad)} of {track.runs} runs were bad for no"
         f" other known reason, in earlier sweeps {', '.join(earlier)}"

@@ -29,7 +29,8 @@ def named(diagnosis: Diagnosis) -> dict[str, Part]:
 def test_a_node_that_is_bad_again_and_again_is_convicted() -> None:
     """Neither this sweep nor the earlier ones are enough alone; its partner of today is not convicted."""
     assert named(diagnosed([*PASSED, *BAD_NOW])) == {}
-    assert named(diagnosed([*PASSED, ran("n0", "n32")], known(*BEFORE))) == {}
+    for today in ([ran("n0", "n32")], []):
+        assert named(diagnosed([*PASSED, *today], known(*BEFORE, *BEFORE))) == {}
     diagnosis = diagnosed([*PASSED, *BAD_NOW], known(*BEFORE))
     assert named(diagnosis) == {"n0": Part.NODE}
     assert diagnosis.convicted == {"n0"}
