@@ -1,7 +1,8 @@
 """The diagnosis of a sweep: who is convicted, cleared or inconclusive, by all rules together.
 
 The rules build on each other in this order: nodes that are convicted by themselves; nodes that are cleared; paths;
-leaves; links and rails of nodes. Every node is then convicted, cleared, behind a convicted leaf, or inconclusive.
+leaves; links and rails of nodes; what recurs from sweep to sweep. Every node is then convicted, cleared, behind a
+convicted leaf, or inconclusive.
 
 Example: a-b is slow, c-d passes. a and b are inconclusive. After b-c passes, b is cleared. After a is slow with c and e
 too, a is convicted, and no node is inconclusive.
@@ -11,21 +12,26 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
+from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit
 from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.link import LinkFaults
 from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.localize.rules.path import PathFaults
+from muster_coordinator.localize.rules.recurring import RecurringFaults
+from muster_coordinator.localize.rules.suspicion import OpenSuspicions
 from muster_coordinator.model.probes import CheckAbilities
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The conclusions from `evidence` of a check with these `abilities`."""
+    """The conclusions from `evidence` of a check with these `abilities`, after the sweeps of `prior`."""
 
     evidence: GroupEvidence
     abilities: CheckAbilities
+    prior: SweepPrior = NO_PRIOR
 
     @cached_property
     def nodes(self) -> NodeFaults:
@@ -45,18 +51,28 @@ class Diagnosis:
 
     @cached_property
     def links(self) -> LinkFaults:
-        return LinkFaults(self.clearance, self.paths, self.leaves)
+        return LinkFaults(self.clearance, self.paths, self.leaves, self._before)
+
+    @cached_property
+    def _before(self) -> TrackRecords:
+        return TrackRecords(self.prior.sweeps, self.prior.now, self.evidence.fabric)
+
+    @cached_property
+    def recurring(self) -> RecurringFaults:
+        watched = {node for sweep in self.prior.sweeps for node in sweep.suspicions}
+        open_ones = OpenSuspicions(self.clearance, self.paths, self.leaves, self.links, watched)
+        return RecurringFaults(open_ones, self.prior)
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
         """All convicted parts."""
-        rules = (self.nodes, self.leaves, self.links, self.paths)
+        rules = (self.nodes, self.leaves, self.links, self.paths, self.recurring)
         return tuple(culprit for rule in rules for culprit in rule.convicted.values())
 
     @cached_property
     def convicted(self) -> frozenset[str]:
         """The nodes that are convicted themselves, or whose link or rails are."""
-        return frozenset((*self.nodes.convicted, *self.links.convicted))
+        return frozenset((*self.nodes.convicted, *self.links.convicted, *self.recurring.convicted))
 
     @property
     def cleared(self) -> frozenset[str]:
@@ -80,7 +96,7 @@ class Diagnosis:
         Bad runs across a path that was never good do not count against it. Prevents: of two leaves the only path
         between them is bad. Each node was bad across it, and no partner would be left to try it again.
         """
-        if node not in self.clearance.healthy or node in self.links.convicted:
+        if node not in self.clearance.healthy or node in self.convicted:
             return False
         if node not in self.nodes.suspects:
             return True

@@ -172,6 +172,7 @@ class Sweep:
             failed_fabric=report.failed_fabric,
             cleared_nodes=tuple(node for node in self.plan.nodes if node in report.cleared and node not in failed),
             inconclusive=tuple(inconclusive),
+            suspicions=report.suspicions,
             absent=dict(absent),
             spent_node_s=self._cost.spent_node_s,
             created_at=self._created_at,

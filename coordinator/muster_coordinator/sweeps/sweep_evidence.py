@@ -36,6 +36,7 @@ class SweepEvidence:
             seed=plan.id,
             pairing=plan.pairing,
             passes=plan.passes,
+            prior=plan.prior,
         )
 
     def add(self, record: GroupRecord, again: Formation | None, *, live: int) -> None:
@@ -74,7 +75,7 @@ class SweepEvidence:
 
     def report(self) -> DiagnosisReport:
         """The report of the diagnosis from the runs so far."""
-        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities, self._plan.prior)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
     def measured_pairs(self) -> list[MeasuredPair]:

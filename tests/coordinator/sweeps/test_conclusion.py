@@ -16,6 +16,7 @@ def report(**found: Any) -> DiagnosisReport:
         "failed_fabric": (),
         "cleared": frozenset(),
         "suspects": (),
+        "suspicions": (),
         "missing_evidence": {},
         "why_slow": {},
         "observations": (),

@@ -11,8 +11,9 @@ are still free. Every node is in at most one group of a round. The order is that
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
 5. Nodes whose bad runs are explained by another node clear each other.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
-7. Controls run alone, to show the value that a healthy node reaches alone.
-8. All others meet once more if more passes were requested.
+7. Suspects of earlier sweeps meet more partners while the suspicion is open.
+8. Controls run alone, to show the value that a healthy node reaches alone.
+9. All others meet once more if more passes were requested.
 
 Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
 again: next it runs alone, beside two controls, three groups.
@@ -25,8 +26,10 @@ from collections.abc import Iterable
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hints import hints_of
+from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.partners import PartnerPool
 from muster_coordinator.localize.planning.probes import have_rails
+from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met, trusted
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
@@ -69,8 +72,8 @@ class NextRound:
         self._absent = absent
         self._used: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
-        partners = (node for node in diagnosis.partners if node not in absent)
-        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless)
+        partners = [node for node in diagnosis.partners if node not in absent]
+        self._partners = PartnerPool(trusted(partners, diagnosis.prior), self._evidence.sites, seed, spotless)
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
@@ -88,6 +91,7 @@ class NextRound:
         self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
+        self._try_suspects()
         self._add_controls()
         self._add_pass()
 
@@ -236,6 +240,14 @@ class NextRound:
                     if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
 
+    def _try_suspects(self) -> None:
+        """Runs nodes with another partner that are suspected since an earlier sweep."""
+        for record in filter(self._is_due_as_suspect, self._diagnosis.recurring.still_suspected):
+            self._partners.withdraw((record.node,))
+            met = partners_met(record, self._evidence.sites)
+            if (partner := self._partners.take_near(record.node, met, set())) is not None:
+                self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
+
     def _add_controls(self) -> None:
         """Healthy nodes that run alone beside suspects, to show the value that a node should reach alone."""
         if all(len(probe.members) > 1 for probe in self.probes):
@@ -272,6 +284,10 @@ class NextRound:
         if self._has_run_alone(node) or self._diagnosis.nodes.slow_rails(node):
             return False
         return among > FEW_SUSPECTS or len(self._suspects[node]) > 1
+
+    def _is_due_as_suspect(self, record: TrackRecord) -> bool:
+        history = self._evidence.histories[record.node]
+        return self._is_free(record.node) and len(history.good_together) + len(history.bad_together) < SUSPECT_RUNS
 
     def _has_met_enough(self, node: str) -> bool:
         history = self._evidence.histories[node]

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
@@ -57,11 +58,16 @@ ALIKE_AT_A_LEAF = 1.1
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are convicted, given these faults of paths and leaves."""
+    """The nodes whose link or rails are convicted, given these faults of paths and leaves.
+
+    `before` are the track records of earlier sweeps. Rule: if most nodes of a leaf were bad in these, none of their
+    links is convicted. Prevents: the switch of the leaf is bad half of the time, and one node is unlucky today.
+    """
 
     clearance: Clearance
     paths: PathFaults
     leaves: LeafFaults
+    before: TrackRecords
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -107,7 +113,7 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.alike_at_a_leaf
+        return self.alike | self.perhaps_behind | self.alike_at_a_leaf | self.before.of_bad_leaves
 
     @cached_property
     def alike_at_a_leaf(self) -> frozenset[str]:

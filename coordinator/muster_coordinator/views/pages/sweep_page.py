@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.model import Topology, Verdict
+from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.sweep_records import GroupState, RoundRecord, SweepRecord
 from muster_coordinator.views.pages.bounded import Bounded, bounded
 from muster_coordinator.views.pages.sweep_culprits import SweepCulprit, sweep_culprits
-from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.explanation import excluded
 from muster_coordinator.views.sweeps.matrix.pairs import Pair, pairs
@@ -176,9 +176,8 @@ def _progress(stage: RoundRecord, metric: str | None) -> RoundProgress:
 
 
 def _pair_rows(sweep: SweepRecord) -> Iterator[PairRow]:
-    amounts = amounts_of(sweep)
     for pair in _worst_first(pairs(sweep)):
-        reached = "nothing measured" if pair.reached is None else amounts.words(pair.reached)
+        reached = "nothing measured" if pair.reached is None else amount(pair.reached, sweep.metric)
         yield PairRow(pair.nodes, reached, pair.runs, pair.failed)
 
 
