@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.sensitivity import Sensitivity
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit
 from muster_coordinator.localize.rules.leaf import LeafFaults
@@ -69,6 +70,16 @@ class Diagnosis:
     def cleared(self) -> frozenset[str]:
         """The nodes that have passed; a convicted node may be among them if it had good runs too."""
         return self.clearance.cleared
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """What the good runs could have shown."""
+        return Sensitivity(self.evidence)
+
+    @cached_property
+    def uncompared(self) -> frozenset[str]:
+        """The nodes that have passed, but were compared with nothing."""
+        return (self.cleared & self.sensitivity.uncompared) - self.convicted
 
     @cached_property
     def inconclusive(self) -> tuple[str, ...]:

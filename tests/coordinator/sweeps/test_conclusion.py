@@ -19,6 +19,7 @@ def report(**found: Any) -> DiagnosisReport:
         "missing_evidence": {},
         "why_slow": {},
         "observations": (),
+        "smallest_loss": None,
     }
     return DiagnosisReport(**nothing | found)
 

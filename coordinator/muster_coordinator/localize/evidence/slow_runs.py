@@ -52,6 +52,14 @@ Example: links between leaves are 2:1 oversubscribed, so pairs across leaves rea
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 """
 
+MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 2.0
+"""Where runs differ much, little of what is slow counts as slow. A run clears its members only if they reached so much
+that they cannot have lost more than this share, even if noise of this many standard deviations helped them.
+
+Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
+60 %. They run again, and if they never reach more than 0.77, they are inconclusive.
+"""
+
 MANY_ALONE = 3
 """With more nodes alone for each one that may lie, those who ran alone are not suspects only."""
 
@@ -133,7 +141,31 @@ class Thresholds:
 
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
-        return run.objective is None or run.objective >= CLEARING * self._best
+        return run.objective is None or run.objective >= self._clears_from(run)
+
+    def _clears_from(self, run: GroupRun) -> float:
+        """The value from which a run like this one clears its members.
+
+        On shared hosts noise is expected, and a reference knows better than noise.
+        """
+        least, threshold = CLEARING * self._best, self.of(run)
+        if threshold is None or run.on_one_host or run.is_judged:
+            return least
+        noise = NOISE_ABOVE * self._spread[self.kind_of(run)].share
+        return max(least, (1 - MOST_HIDDEN) * (1 + noise) * threshold.typical)
+
+    def smallest_loss(self, run: GroupRun) -> float | None:
+        """The smallest loss that a run like this one would have shown, as a share of what healthy nodes reach.
+
+        Where links between leaves are slower than NICs, a run across leaves shows only what exceeds the difference.
+        """
+        if (threshold := self.of(run)) is None:
+            return None
+        level = threshold.typical
+        if len(run.members) > 1:
+            level = max(level, *(each.typical for each in (self.together, self.within) if each is not None))
+        hidden_from = max(threshold.visible_below, self._clears_from(run) if len(run.members) > 1 else 0.0)
+        return max(1 - hidden_from / level, 0.0)
 
     @cached_property
     def _best(self) -> float:

@@ -13,6 +13,7 @@ from itertools import combinations
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.sensitivity import Sensitivity
 from muster_coordinator.localize.planning.next_round import NextRound
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.model.probes import Probe
@@ -46,9 +47,11 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     Prevents: of three nodes, slow node a runs with b and with c. Both runs reach 0.3, and 0.3 is typical. Only b-c
     shows that it is not. The same happens if all runs crossed the only path between two leaves.
     """
-    if len(evidence.sites) == TOO_FEW_TO_COMPARE:
-        every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
-        return still_to_run(every_two, evidence.runs, absent)
+    there = [node for node in evidence.sites if node not in absent]
+    if len(there) == TOO_FEW_TO_COMPARE and (there == [*evidence.sites] or Sensitivity(evidence).uncompared):
+        every_two = [[Probe(pair, EVERY_TWO)] for pair in combinations(there, 2)]
+        turns = 2 if any(map(evidence.is_barely_slow, evidence.runs)) else 1
+        return still_to_run(every_two * turns, evidence.runs, absent)
     path = only_path(evidence)
     if path is None or not path.of_leaves or len(set(path.ends)) != 2:
         return []

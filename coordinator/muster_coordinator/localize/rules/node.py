@@ -51,7 +51,8 @@ class NodeFaults:
         convicted by a single run.
         """
         history = self.evidence.histories[node]
-        return history.bad_alone and len(against) > 1 and not self._may_be_chance(against, history.times_clear)
+        enough = len(against) > 1 and not self.evidence.runs_missing(against)
+        return history.bad_alone and enough and not self._may_be_chance(against, history.times_clear)
 
     def _may_be_chance(self, against: Sequence[GroupRun], good: int) -> bool:
         """Rule: so many bad runs, among so many in all, must be too rare by chance for a node of this fleet.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, TOO_FEW_TO_COMPARE, follow_up
 from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
 from muster_coordinator.localize.planning.probes import in_rank_order
 from muster_coordinator.localize.planning.tournament import across_leaves
@@ -43,8 +43,8 @@ class Adaptive:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none if nothing more can be learned."""
-        if not runs:
-            here = [site for node, site in self.sites.items() if node not in absent]
+        here = [site for node, site in self.sites.items() if node not in absent]
+        if not runs and len(here) != TOO_FEW_TO_COMPARE:
             groups = with_pairs_inside(across_leaves(here, self.seed, 0), self.sites)
             return in_rank_order([Probe(group, FIRST) for group in groups], self.sites)
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
