@@ -232,7 +232,9 @@ class Laboratory:
 
     def _all_are_there(self) -> bool:
         nodes = self.muster("node", "list")["items"]
-        return {node["name"] for node in nodes if not node["lost"] and node["plugins"]} == set(self.network.cabling.nodes)
+        return {node["name"] for node in nodes if not node["lost"] and node["plugins"]} == set(
+            self.network.cabling.nodes
+        )
 
 
 def printed(command: Recorded) -> Any:

@@ -18,6 +18,9 @@ from tests.network.namespaces import Namespace, new_namespace
 COORDINATOR = "coordinator"
 LEAVES = ("r1", "r2")
 
+GBITPS = 1000
+"""In the unit of all rates here."""
+
 PACKET_BYTES = 9000
 """Jumbo frames take less work than the same bytes in smaller packets."""
 
@@ -45,7 +48,7 @@ class Cabling:
 
     @property
     def leaf_of(self) -> Mapping[str, str]:
-        return {node: "r1" for node in self.at_r1} | {node: "r2" for node in self.at_r2}
+        return dict.fromkeys(self.at_r1, "r1") | dict.fromkeys(self.at_r2, "r2")
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -83,7 +86,7 @@ class Network:
             self._plug(f"up-{leaf}", leaf)
 
     def limit(self, node: str, *, sends: int | None = None, receives: int | None = None) -> None:
-        """What the link of a node carries from now on in each direction; as much as a healthy one where nothing is said."""
+        """What the link of a node carries from now on in each direction, by default as much as a healthy one."""
         self.places[node].limit("eth0", sends or self.cabling.link_mbitps)
         self._fabric.limit(node, receives or self.cabling.link_mbitps)
 
@@ -106,7 +109,8 @@ class Network:
         """Lets connections of a node with other nodes begin, and nothing large pass: as with a wrong MTU on the way."""
         others = ", ".join(self.cabling.addresses[other] for other in self.cabling.nodes if other != node)
         large = f"meta length > {HANDSHAKE_BYTES} drop"
-        self._filter(f"iifname {node} ip daddr {{ {others} }} {large}", f"oifname {node} ip saddr {{ {others} }} {large}")
+        sends, receives = f"iifname {node} ip daddr {{ {others} }}", f"oifname {node} ip saddr {{ {others} }}"
+        self._filter(f"{sends} {large}", f"{receives} {large}")
 
     def lose(self, node: str, percent: int, *, on_sending_only: bool = False) -> None:
         """Loses this percentage of the packets on the link of a node, in each direction."""

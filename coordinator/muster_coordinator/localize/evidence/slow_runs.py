@@ -14,6 +14,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.threshold import (
+    LEAST_SHORTFALL,
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
@@ -165,7 +166,7 @@ class Thresholds:
         if len(run.members) > 1:
             level = max(level, *(each.typical for each in (self.together, self.within) if each is not None))
         hidden_from = max(threshold.visible_below, self._clears_from(run) if len(run.members) > 1 else 0.0)
-        return max(1 - hidden_from / level, 0.0)
+        return max(1 - hidden_from / level, LEAST_SHORTFALL)
 
     @cached_property
     def _best(self) -> float:
