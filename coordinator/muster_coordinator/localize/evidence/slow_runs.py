@@ -53,12 +53,12 @@ Example: links between leaves are 2:1 oversubscribed, so pairs across leaves rea
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 """
 
-MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 2.0
-"""Where runs differ much, little of what is slow counts as slow. A run clears its members only if they reached so much
-that they cannot have lost more than this share, even if noise of this many standard deviations helped them.
+MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 1.0
+"""Where runs differ much, only a great loss is slow. A run clears its members only if it reached so much that they have
+hardly lost more than this share, even if noise of this many standard deviations helped them.
 
 Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
-60 %. They run again, and if they never reach more than 0.77, they are inconclusive.
+65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
 
 MANY_ALONE = 3

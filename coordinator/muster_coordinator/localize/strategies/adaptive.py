@@ -43,8 +43,8 @@ class Adaptive:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none if nothing more can be learned."""
-        here = [site for node, site in self.sites.items() if node not in absent]
-        if not runs and len(here) != TOO_FEW_TO_COMPARE:
+        if not runs and len(self.sites) != TOO_FEW_TO_COMPARE:
+            here = [site for node, site in self.sites.items() if node not in absent]
             groups = with_pairs_inside(across_leaves(here, self.seed, 0), self.sites)
             return in_rank_order([Probe(group, FIRST) for group in groups], self.sites)
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
