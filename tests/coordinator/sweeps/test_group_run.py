@@ -128,8 +128,12 @@ def test_one_rank_cannot_invent_rails(told: tuple[list[float | None], ...], rail
 
 @cases(
     ("judged_metric", "without", "is_judged"),
-    [("busbw_gbps", [], True), ("busbw_gbps", ["algbw_gbps"], True), ("busbw_gbps", ["busbw_gbps"], False)]
-    + [(None, [], False)],
+    [
+        ("busbw_gbps", [], True),
+        ("busbw_gbps", ["algbw_gbps"], True),
+        ("busbw_gbps", ["busbw_gbps"], False),
+        (None, [], False),
+    ],
     ids=["all metrics have references", "another has none", "it has none", "the check does not judge it"],
 )
 def test_a_reference_judges_the_objective(judged_metric: str | None, without: list[str], is_judged: bool) -> None:

@@ -34,9 +34,9 @@ class Sensitivity:
 
     @cached_property
     def smallest_loss(self) -> float | None:
-        """The smallest loss, as a share, that would have been found in every cleared node; None if nothing was measured.
+        """The smallest loss, as a share, that would have been found in every cleared node; 1 if none was compared.
 
-        Each node counts with the run that would have shown most. 1 if nothing was compared.
+        Each node counts with the run that would have shown most. None if nothing was measured.
         """
         losses = (self._smallest_loss(node) for node in self.evidence.cleared - self.uncompared)
         found = max((loss for loss in losses if loss is not None), default=1.0)

@@ -162,11 +162,11 @@ class Thresholds:
         """
         if (threshold := self.of(run)) is None:
             return None
-        level = threshold.typical
+        hidden_from, levels = threshold.visible_below, [threshold]
         if len(run.members) > 1:
-            level = max(level, *(each.typical for each in (self.together, self.within) if each is not None))
-        hidden_from = max(threshold.visible_below, self._clears_from(run) if len(run.members) > 1 else 0.0)
-        return max(1 - hidden_from / level, LEAST_SHORTFALL)
+            hidden_from = max(hidden_from, self._clears_from(run))
+            levels += [level for level in (self.together, self.within) if level is not None]
+        return max(1 - hidden_from / max(level.typical for level in levels), LEAST_SHORTFALL)
 
     @cached_property
     def _best(self) -> float:

@@ -52,8 +52,10 @@ healthy node is convicted. At double, bad nodes are cleared because the gap abov
 """
 
 WIDEST_GAP = 0.2
-"""However few values there are, one that is lower by this much is slow. By such a run alone no node is convicted, see
-`certain_below`.
+"""However few values there are, one that is lower by this much is slow, but not certainly: see `certain_below`.
+
+Chosen by simulation, in fleets of 3 to 8 nodes. Without it, a node at 70 % passes in all fleets of up to six nodes. At
+0.15, twice as many healthy sweeps convict a node at noise of 20 % as at 0.2, and a node at 70 % is found as often.
 """
 
 FEW_VALUES = 5

@@ -69,7 +69,7 @@ def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
 
 def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
     if diagnosis.evidence.histories[node].unclear and not diagnosis.nodes.is_suspect(node):
-        return f"it reached too little to tell a loss from noise: it needs a better run {_company(diagnosis, node)}"
+        return f"it reached too little to exclude a loss: it needs a better run {_company(diagnosis, node)}"
     if not diagnosis.nodes.is_suspect(node):
         return f"it needs a good run {_company(diagnosis, node)}"
     if node in diagnosis.clearance.spoilers:

@@ -69,7 +69,8 @@ def test_less_than_the_smallest_loss_passes_and_more_does_not() -> None:
     loss = diagnosed(fleet(8), *others, ran("n0", "n1")).sensitivity.smallest_loss
     assert loss is not None
     found = {
-        share: diagnosed(fleet(8), *others, ran("n0", "n1", at=1.5 * (1 - share))) for share in (loss - 0.01, loss + 0.01)
+        share: diagnosed(fleet(8), *others, ran("n0", "n1", at=1.5 * (1 - share)))
+        for share in (loss - 0.01, loss + 0.01)
     }
     assert [bool(diagnosis.nodes.suspects) for diagnosis in found.values()] == [False, True]
 

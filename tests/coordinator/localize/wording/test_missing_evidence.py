@@ -101,4 +101,4 @@ def test_who_reached_too_little_to_tell_it_from_noise_needs_a_better_run() -> No
     sites = {node: Site(node) for each in runs for node in each.members}
     told = missing(*runs, sites=sites)
     assert told.keys() == {"n5", "m5"}
-    assert told["n5"].startswith("it reached too little to tell a loss from noise: it needs a better run with a node")
+    assert told["n5"].startswith("it reached too little to exclude a loss: it needs a better run with a node")
