@@ -64,6 +64,17 @@ def test_requests_that_are_not_valid_are_refused(event: Any, message: str) -> No
     assert (views(made, 1.0), made.sweeps()) == before
 
 
+def test_a_hundred_sweeps_wait_at_most() -> None:
+    """Another request is refused until one of them has ended. Whoever sends requests in a loop cannot fill memory."""
+    made = fleet("a", "b")
+    for number in range(100):
+        made.handle(sweep(f"s{number}", strategy="pairs"), 1.0)
+    with pytest.raises(Refused, match="100 sweeps have not ended yet: wait until one ends, or abort one"):
+        made.handle(sweep("more", strategy="pairs"), 1.0)
+    made.handle(SweepAbortRequested("s50", "enough"), 1.0)
+    assert made.handle(sweep("more", strategy="pairs"), 1.0)
+
+
 def test_a_value_that_fits_none_of_several_kinds_is_told_why_not() -> None:
     """As an optional number is: the message names what would be right."""
     made = Fleet(name="test", epoch=7)

@@ -24,10 +24,15 @@ from muster_coordinator.model.probes import CheckAbilities
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The conclusions from `evidence` of a check with these `abilities`."""
+    """The conclusions from `evidence` of a check with these `abilities`.
+
+    With `compares`, nodes that were compared with nothing are inconclusive. A sweep of one group asks only whether its
+    nodes work together.
+    """
 
     evidence: GroupEvidence
     abilities: CheckAbilities
+    compares: bool = True
 
     @cached_property
     def nodes(self) -> NodeFaults:
@@ -78,8 +83,8 @@ class Diagnosis:
 
     @cached_property
     def uncompared(self) -> frozenset[str]:
-        """The nodes that have passed, but were compared with nothing."""
-        return (self.cleared & self.sensitivity.uncompared) - self.convicted
+        """The nodes that have passed, but were compared with nothing although they should be."""
+        return (self.cleared & self.sensitivity.uncompared) - self.convicted if self.compares else frozenset()
 
     @cached_property
     def inconclusive(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from muster_coordinator.model.nodes import Misconduct, NodeGone, NodeRecord, Nod
 from muster_coordinator.model.quarantine_views import CaseView
 from muster_coordinator.model.quiet_runs import QuietRun, RunBase
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord, SweepRequest
+from muster_coordinator.model.sweep_records import BY_REQUEST, GroupRecord, SweepRecord, SweepRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class SweepRequested:
 
     sweep: str
     request: SweepRequest
-    origin: str = "request"
+    origin: str = BY_REQUEST
     by: str | None = None
 
 

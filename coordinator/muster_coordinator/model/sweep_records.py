@@ -7,6 +7,9 @@ from pydantic import BeforeValidator, Field
 
 from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, TotalSeconds, Verdict
 
+BY_REQUEST = "request"
+"""The origin of a sweep that was requested; of others, what has begun them."""
+
 
 class GroupState(StrEnum):
     """The states of a group; see `sweeps/group.py`."""
@@ -185,7 +188,7 @@ class SweepRecord(Data):
     metric: str | None = None
     nodes: tuple[str, ...]
     asked: SweepRequest | None = None
-    origin: str = "request"
+    origin: str = BY_REQUEST
     requested_by: str | None = None
     verdict: Verdict | None = None
     rounds: tuple[RoundRecord, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.probes import CheckAbilities, Site
-from muster_coordinator.model.sweep_records import SweepRequest
+from muster_coordinator.model.sweep_records import BY_REQUEST, SweepRequest
 from muster_coordinator.sweeps.formation import GroupTask
 
 NO_ABILITIES = CheckAbilities(alone=False, by_rail=False)
@@ -32,7 +32,7 @@ class SweepPlan:
 
     id: str
     asked: SweepRequest
-    origin: str = "request"
+    origin: str = BY_REQUEST
     requested_by: str | None = None
     strategy: Strategy
     pairing: Pairing = Pairing.RANDOM

@@ -16,7 +16,7 @@ from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_id import sweep_id
-from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.model.sweep_records import BY_REQUEST, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
@@ -34,6 +34,12 @@ from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
 
 ENDED_SWEEPS_KEPT = 100
 """Number of ended sweeps that are kept in memory; the store has the older ones."""
+
+MOST_REQUESTED = 100
+"""Maximum number of requested sweeps that run or wait for nodes. Each takes memory, and time when nodes become free.
+
+Others do not count: at most one sweep for each schedule and each tested node is unfinished.
+"""
 
 
 class SweepRegistry:
@@ -151,6 +157,9 @@ class SweepRegistry:
         """Begins a sweep. Raises Refused if the request is not valid."""
         if event.sweep in self.running or event.sweep in self._ended:
             raise Refused(f"there is a sweep {event.sweep!r} already")
+        requested = sum(sweep.plan.origin == BY_REQUEST for sweep in self.running.values())
+        if event.origin == BY_REQUEST and requested >= MOST_REQUESTED:
+            raise Refused(f"{requested} sweeps have not ended yet: wait until one ends, or abort one")
         plan = plan_sweep(event, self._registry.nodes, self._declared)
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         self._timetable.note_swept(plan.nodes)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.strategies.strategy import planner_of
+from muster_coordinator.localize.strategies.strategy import Strategy, planner_of
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
@@ -74,7 +74,8 @@ class SweepEvidence:
 
     def report(self) -> DiagnosisReport:
         """The report of the diagnosis from the runs so far."""
-        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        evidence = GroupEvidence(self.sites, tuple(self.runs))
+        diagnosis = Diagnosis(evidence, self._plan.abilities, compares=self._plan.strategy is not Strategy.WHOLE)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
     def measured_pairs(self) -> list[MeasuredPair]:

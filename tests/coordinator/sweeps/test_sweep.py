@@ -48,6 +48,14 @@ def test_single_convicts_by_own_evidence_only() -> None:
     )
 
 
+def test_a_whole_group_passes_although_nothing_is_compared() -> None:
+    """It says that its nodes work together. A pair of another strategy is asked for more."""
+    whole, pair = (Play(plan(strategy, 2)).to_end() for strategy in (Strategy.WHOLE, Strategy.ADAPTIVE))
+    assert (whole.verdict, pair.verdict) == (Verdict.PASS, Verdict.UNKNOWN)
+    assert whole.smallest_loss == pair.smallest_loss == 1.0
+    assert pair.inconclusive == pair.nodes
+
+
 def test_a_whole_group_that_fails_convicts_nobody() -> None:
     """All are suspects and inconclusive."""
     record = Play(plan(Strategy.WHOLE, 4), n1="run.killed").to_end()

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.history import MOST_SUSPECTED
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 from muster_coordinator.normal.normality import liars_among
 
@@ -53,10 +52,10 @@ class Sensitivity:
     def _is_compared(self, node: str, run: GroupRun) -> bool:
         """Rule: a run says something about a node if a reference judges it, or other runs took place without the node.
 
-        A run without a value has only a verdict. A larger group says whether its nodes work together, and nothing else.
-        Prevents: a-b is the only run of a sweep. It reaches 0.4 of what it should, and both nodes pass.
+        A run without a value has only a verdict. Prevents: a-b is the only run of a sweep. It reaches 0.4 of what it
+        should, and both nodes pass.
         """
-        if run.objective is None or run.is_judged or len(run.members) > MOST_SUSPECTED:
+        if run.objective is None or run.is_judged:
             return True
         is_alone = len(run.members) == 1
         return not self._few_alone if is_alone else node not in self._in_all_together
