@@ -1,7 +1,7 @@
 """The A4 testbed on GKE, which measures NCCL over gIB: what it offers, and what it does badly, on two nodes of our own.
 
-Not held here: manifests and a Helm release, topology from the metadata of GCE, Kueue and the upload to a bucket, which
-are not there yet; and all that only GPUs can tell. The images are tested in tests/deploy.
+Not held here: topology from the metadata of GCE and the upload to a bucket, which are not there yet; and all that only
+GPUs can tell. Images, chart, manifests and the sweep as a JobSet are tested in tests/deploy.
 """
 
 from dataclasses import replace
