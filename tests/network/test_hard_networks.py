@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.network.laboratory import ENOUGH_SEGMENTS
 from tests.network.wires import GBITPS
 
 from muster.model import Verdict
@@ -49,7 +50,7 @@ def test_a_host_behind_a_link_that_hangs(laboratory):
 def test_a_host_that_loses_packets_on_sending_only(laboratory):
     """Only what it sends has to be sent again, and nobody else is convicted for that."""
     laboratory.network.lose("node-5", percent=5, on_sending_only=True)
-    sweep = laboratory.sweep()
+    sweep = laboratory.sweep(iterations=ENOUGH_SEGMENTS)
     assert (named(sweep), sweep.inconclusive) == ((["node-5"], [], []), ())
     assert any("sent again" in reason for reason in sweep.failed_nodes[0].reasons)
 
