@@ -13,6 +13,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
+from muster_coordinator.localize.evidence.sensitivity import Sensitivity
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit
@@ -27,11 +28,16 @@ from muster_coordinator.model.probes import CheckAbilities
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The conclusions from `evidence` of a check with these `abilities`, after the sweeps of `prior`."""
+    """The conclusions from `evidence` of a check with these `abilities`, after the sweeps of `prior`.
+
+    With `compares`, nodes that were compared with nothing are inconclusive. A sweep of one group asks only whether its
+    nodes work together.
+    """
 
     evidence: GroupEvidence
     abilities: CheckAbilities
     prior: SweepPrior = NO_PRIOR
+    compares: bool = True
 
     @cached_property
     def nodes(self) -> NodeFaults:
@@ -78,6 +84,16 @@ class Diagnosis:
     def cleared(self) -> frozenset[str]:
         """The nodes that have passed; a convicted node may be among them if it had good runs too."""
         return self.clearance.cleared
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """What the good runs could have shown."""
+        return Sensitivity(self.evidence)
+
+    @cached_property
+    def uncompared(self) -> frozenset[str]:
+        """The nodes that have passed, but were compared with nothing although they should be."""
+        return (self.cleared & self.sensitivity.uncompared) - self.convicted if self.compares else frozenset()
 
     @cached_property
     def inconclusive(self) -> tuple[str, ...]:

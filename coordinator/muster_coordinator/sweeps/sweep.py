@@ -178,6 +178,7 @@ class Sweep:
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
+            smallest_loss=report.smallest_loss,
             notes=notes(inconclusive, self._evidence, report, self._log, ended_early=self._reason is not None),
         )
 

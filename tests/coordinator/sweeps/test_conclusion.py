@@ -20,6 +20,7 @@ def report(**found: Any) -> DiagnosisReport:
         "missing_evidence": {},
         "why_slow": {},
         "observations": (),
+        "smallest_loss": None,
     }
     return DiagnosisReport(**nothing | found)
 

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.threshold import (
+    LEAST_SHORTFALL,
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
@@ -50,6 +51,14 @@ it reached this share of what the best runs of several nodes do.
 
 Example: links between leaves are 2:1 oversubscribed, so pairs across leaves reach 200 of 400 GB/s while all run at
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
+"""
+
+MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 1.0
+"""Where runs differ much, only a great loss is slow. A run clears its members only if it reached so much that they have
+hardly lost more than this share, even if noise of this many standard deviations helped them.
+
+Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
+65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
 
 MANY_ALONE = 3
@@ -138,7 +147,31 @@ class Thresholds:
 
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
-        return run.objective is None or run.objective >= CLEARING * self.best
+        return run.objective is None or run.objective >= self._clears_from(run)
+
+    def _clears_from(self, run: GroupRun) -> float:
+        """The value from which a run like this one clears its members.
+
+        On shared hosts noise is expected, and a reference knows better than noise.
+        """
+        least, threshold = CLEARING * self.best, self.of(run)
+        if threshold is None or run.on_one_host or run.is_judged:
+            return least
+        noise = NOISE_ABOVE * self._spread[self.kind_of(run)].share
+        return max(least, (1 - MOST_HIDDEN) * (1 + noise) * threshold.typical)
+
+    def smallest_loss(self, run: GroupRun) -> float | None:
+        """The smallest loss that a run like this one would have shown, as a share of what healthy nodes reach.
+
+        Where links between leaves are slower than NICs, a run across leaves shows only what exceeds the difference.
+        """
+        if (threshold := self.of(run)) is None:
+            return None
+        hidden_from, levels = threshold.visible_below, [threshold]
+        if len(run.members) > 1:
+            hidden_from = max(hidden_from, self._clears_from(run))
+            levels += [level for level in (self.together, self.within) if level is not None]
+        return max(1 - hidden_from / max(level.typical for level in levels), LEAST_SHORTFALL)
 
     @cached_property
     def best(self) -> float:

@@ -24,6 +24,7 @@ A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, 
 from collections.abc import Iterable
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
@@ -257,9 +258,14 @@ class NextRound:
                 self._add((node,), CONTROL.format(node))
 
     def _add_pass(self) -> None:
-        """All healthy and free nodes run with others once more while more passes were requested."""
+        """All healthy and free nodes run with others once more while more passes are wanted.
+
+        After a run that was barely slow, they show how much runs differ, while the suspects run with others.
+        """
         done = {node: len(self._evidence.histories[node].good_together) for node in self._partners.rest()}
-        lacking = [node for node, passes in done.items() if passes < self._passes]
+        is_unsure = any(map(self._evidence.is_barely_slow, self._evidence.runs))
+        wanted = max(self._passes, FEWEST_BARELY_SLOW if is_unsure else 0)
+        lacking = [node for node, passes in done.items() if passes < wanted]
         if len(lacking) > 1:
             passes = max(done[node] for node in lacking)
             groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)

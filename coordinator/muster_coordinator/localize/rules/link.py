@@ -91,8 +91,17 @@ class LinkFaults:
         nodes = self.clearance.nodes
         if rails := nodes.slow_rails(node):
             return nodes.culprit(Part.RAIL, (node,), runs, rails=rails)
-        part = Part.NODE_LINK if nodes.evidence.histories[node].passed_alone else Part.NODE
-        return nodes.culprit(part, (node,), runs)
+        return nodes.culprit(Part.NODE_LINK if self._is_fast_alone(node) else Part.NODE, (node,), runs)
+
+    def _is_fast_alone(self, node: str) -> bool:
+        """Rule: a run alone speaks against the link only if it was compared with what others reach alone.
+
+        Prevents: a, b and c are all nodes of a sweep. a is slow with b and with c. Alone it is slow too, but that is
+        the only run alone. Its healthy link would be convicted.
+        """
+        evidence = self.clearance.nodes.evidence
+        alone = (run for run in evidence.histories[node].good if len(run.members) == 1)
+        return any(run.objective is None or evidence.thresholds.of(run) is not None for run in alone)
 
     @cached_property
     def alike(self) -> frozenset[str]:
@@ -189,6 +198,7 @@ class LinkFaults:
             missing += 1
         return max(
             min(missing, others - len(runs)),
+            nodes.evidence.runs_missing(nodes.suspects[node]),
             drawn_partners_missing(nodes.evidence, node, self.clearance.runs_with_healthy(node)),
         )
 

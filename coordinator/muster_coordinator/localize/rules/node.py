@@ -67,7 +67,8 @@ class NodeFaults:
         """
         if not self.evidence.histories[node].bad_alone or len(against) < 2 or node in self.slow_alike:
             return False
-        return self._crashed_itself(node, against) or self.log_ratio(node) >= self.bound
+        enough = self.log_ratio(node) >= self.bound and not self.evidence.runs_missing(against)
+        return enough or self._crashed_itself(node, against)
 
     def _crashed_itself(self, node: str, against: Iterable[GroupRun]) -> bool:
         """Noise makes no ranks crash."""

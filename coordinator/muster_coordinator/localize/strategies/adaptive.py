@@ -17,7 +17,7 @@ from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
-from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, TOO_FEW_TO_COMPARE, follow_up
 from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
 from muster_coordinator.localize.planning.probes import in_rank_order
 from muster_coordinator.localize.planning.suspects import with_suspects
@@ -48,7 +48,7 @@ class Adaptive:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none if nothing more can be learned."""
-        if not runs:
+        if not runs and len(self.sites) != TOO_FEW_TO_COMPARE:
             return in_rank_order(self._first_groups(absent), self.sites)
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
 

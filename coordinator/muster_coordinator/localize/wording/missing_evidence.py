@@ -9,17 +9,31 @@ from muster_coordinator.localize.diagnosis import Diagnosis
 MOST_NAMES = 3
 """Maximum number of partners that a sentence names. The other partners would do as well."""
 
+NOTHING_TO_COMPARE = (
+    "it worked, but nothing says how fast it should be: sweep it with {}, or set a reference for this check"
+    " (muster reference set)"
+)
+THREE_NODES = 3
+"""With two, a slow run may be the fault of either, and there is no other run to compare it with."""
+
 NO_PARTNER = "with another node that passes; this sweep has found none"
 
 
 def missing_evidence(diagnosis: Diagnosis) -> Mapping[str, str]:
     """The evidence that each node lacks, in topology order."""
-    nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive)
+    nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive, diagnosis.uncompared)
     return {node: _missing(diagnosis, node) for node in diagnosis.evidence.sites if node in nodes}
 
 
 def _missing(diagnosis: Diagnosis, node: str) -> str:
+    if node in diagnosis.uncompared:
+        return _missing_comparison(diagnosis)
     return _missing_with_others(diagnosis, node) or _missing_itself(diagnosis, node)
+
+
+def _missing_comparison(diagnosis: Diagnosis) -> str:
+    few = len(diagnosis.evidence.sites) < THREE_NODES
+    return NOTHING_TO_COMPARE.format("a third node" if few else "two nodes that pass")
 
 
 def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
@@ -54,6 +68,8 @@ def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
 
 
 def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
+    if diagnosis.evidence.histories[node].unclear and not diagnosis.nodes.is_suspect(node):
+        return f"it reached too little to exclude a loss: it needs a better run {_company(diagnosis, node)}"
     if not diagnosis.nodes.is_suspect(node):
         return f"it needs a good run {_company(diagnosis, node)}"
     if node in diagnosis.clearance.spoilers:

@@ -15,7 +15,8 @@ class DiagnosisReport:
     """The convicted parts, the cleared nodes and the suspects of a sweep, and the suspicions that it leaves open.
 
     `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, which evidence it
-    lacks. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else.
+    lacks. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node
+    that loses a smaller share than `smallest_loss` would not have been found.
     """
 
     failed_nodes: tuple[FailedNode, ...]
@@ -27,6 +28,7 @@ class DiagnosisReport:
     missing_evidence: Mapping[str, str]
     why_slow: Mapping[str, str]
     observations: tuple[str, ...]
+    smallest_loss: float | None
 
     @property
     def inconclusive(self) -> tuple[str, ...]:
@@ -52,10 +54,11 @@ def report_of(diagnosis: Diagnosis, check: str, metric: str | None) -> Diagnosis
         failed_nodes=tuple(map(sentences.node, of_nodes)),
         failed_links=tuple(sentences.link(culprit) for culprit in fabric if culprit.part is Part.LINK),
         failed_fabric=tuple(sentences.fabric(culprit) for culprit in fabric if culprit.part is not Part.LINK),
-        cleared=diagnosis.cleared - diagnosis.convicted,
+        cleared=diagnosis.cleared - diagnosis.convicted - diagnosis.uncompared,
         suspects=tuple(filter(diagnosis.nodes.is_suspect, diagnosis.inconclusive)),
         suspicions=diagnosis.recurring.suspicions,
         missing_evidence=missing_evidence(diagnosis),
         why_slow={run.group: sentences.why_slow(run) for run in runs if thresholds.is_slow(run)},
         observations=tuple(sentences.observations()),
+        smallest_loss=diagnosis.sensitivity.smallest_loss,
     )

@@ -14,7 +14,7 @@ from muster_coordinator.views.sweeps.matrix.pairs import Pair, pairs
 from muster_coordinator.views.sweeps.naming import by_value
 from muster_coordinator.views.sweeps.node_in_sweep import CaseFile
 from muster_coordinator.views.sweeps.progress import round_line
-from muster_coordinator.views.sweeps.result import undecided_nodes
+from muster_coordinator.views.sweeps.result import smallest_loss_in_words, undecided_nodes
 from muster_coordinator.views.sweeps.rounds import group_line
 from muster_coordinator.views.sweeps.start_command import start_command
 
@@ -96,6 +96,11 @@ class SweepPage:
     @property
     def is_running(self) -> bool:
         return self.sweep.ended_at is None
+
+    @property
+    def smallest_loss(self) -> str:
+        """Which loss the sweep could not have found; empty if that is not known."""
+        return smallest_loss_in_words(self.sweep)
 
     @property
     def why_no_culprit(self) -> str:

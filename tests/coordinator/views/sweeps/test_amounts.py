@@ -8,7 +8,7 @@ def test_single_nodes_are_compared_with_single_nodes(bad_link):
     """The unit is that of the metric by which groups are compared."""
     amounts = amounts_of(bad_link, {})
     first, second, *_ = bad_link.rounds
-    assert amounts.words(amounts.typical(first.groups[0])) == "10.1 GB/s"
+    assert amounts.words(amounts.typical(first.groups[0])) == "10.2 GB/s"
     assert amounts.words(amounts.typical(second.groups[0])) == "91 GB/s"
 
 
