@@ -29,7 +29,7 @@ class PastSweep:
 class SweepPrior:
     """What is known before a sweep that begins `now`: earlier `sweeps`, the latest first.
 
-    `doubted` are the nodes against which background checks have findings; the sweep does not use them as partners.
+    `doubted` are the nodes against which background checks have findings. Suspects meet them last.
     """
 
     sweeps: tuple[PastSweep, ...] = ()

@@ -30,7 +30,7 @@ from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.partners import PartnerPool
 from muster_coordinator.localize.planning.probes import have_rails
-from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met, trusted
+from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
@@ -73,8 +73,8 @@ class NextRound:
         self._absent = absent
         self._used: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
-        partners = [node for node in diagnosis.partners if node not in absent]
-        self._partners = PartnerPool(trusted(partners, diagnosis.prior), self._evidence.sites, seed, spotless)
+        partners = (node for node in diagnosis.partners if node not in absent)
+        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless, diagnosis.prior.doubted)
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""

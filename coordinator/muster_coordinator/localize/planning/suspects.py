@@ -6,7 +6,7 @@ and that nobody doubts, its run counts. The cost is the same, because every node
 Example: a4 is suspected since Monday. It meets a2, which passed on Monday, instead of a node drawn from all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from muster_coordinator.localize.evidence.prior import SweepPrior
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
@@ -24,7 +24,7 @@ def with_suspects(
 ) -> Iterator[Probe]:
     """A pair of each suspect at one of these `sites` with a partner. Suspects without one are left to other groups."""
     good = {node for sweep in prior.sweeps for node in sweep.cleared} - {record.node for record in records}
-    pool = PartnerPool(filter(good.__contains__, trusted(sites, prior)), sites, seed, good)
+    pool = PartnerPool(filter(good.__contains__, sites), sites, seed, good, prior.doubted)
     for record in records:
         if (partner := pool.take_near(record.node, partners_met(record, sites), set())) is not None:
             yield Probe((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
@@ -33,9 +33,3 @@ def with_suspects(
 def partners_met(record: TrackRecord, sites: Mapping[str, Site]) -> set[str]:
     """The nodes at these `sites` with which the node was bad. Other nodes may have gone since."""
     return {node for partners in record.bad for node in partners if node in sites}
-
-
-def trusted(nodes: Iterable[str], prior: SweepPrior) -> list[str]:
-    """The nodes without a finding of background checks; all if every one has some."""
-    every = list(nodes)
-    return [node for node in every if node not in prior.doubted] or every
