@@ -10,7 +10,8 @@ TAGGED = re.compile(r"\bmuster-(?:agent|coordinator|acceptance):v?([0-9][\w.-]*)
 NEW_TAG = re.compile(r"\bmuster-(?:agent|coordinator|acceptance)\b.*newTag: \"?v?([0-9][\w.-]*)")
 CLOUD_BUILD = re.compile(r"\b_TAG=([\w.-]+)")
 VERSION_OF_IMAGES = re.compile(r"^ARG VERSION=(\S*)$")
-NAMES_OF_VERSION = (TAGGED, NEW_TAG, CLOUD_BUILD, VERSION_OF_IMAGES)
+CHART = re.compile(r"^(?:version|appVersion): ([\d.]+)$")
+NAMES_OF_VERSION = (TAGGED, NEW_TAG, CLOUD_BUILD, VERSION_OF_IMAGES, CHART)
 
 
 def disagreements(version: str, texts: Mapping[str, str]) -> list[str]:

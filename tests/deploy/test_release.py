@@ -87,7 +87,7 @@ def test_the_image_context_has_what_the_dockerfile_copies(released):
         names = set(archive.getnames())
     dockerfile = (ROOT / "docker" / "Dockerfile").read_text()
     copied = [line.split()[1:-1] for line in dockerfile.splitlines() if re.match(r"COPY (?!--from)", line)]
-    assert len(copied) == 5
+    assert len(copied) == 10
     assert {name for line in copied for name in line} <= names
     assert {"docker/Dockerfile", ".dockerignore"} <= names
 
@@ -131,6 +131,7 @@ NAMED = {
     "build": "docker build --tag=registry.internal/muster-agent:0.0.9 .",
     "cloud build": "#       --substitutions=_REGISTRY=r/muster,_TAG=0.0.9",
     "Dockerfile": "ARG VERSION=0.0.9",
+    "chart": "appVersion: 0.0.9",
 }
 
 
