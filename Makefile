@@ -34,7 +34,8 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure images pythons release costs lint docs reference screenshots site constraints clean
+.PHONY: demo test alone side-by-side quick pure images pythons release costs lint docs reference screenshots site \
+	constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -59,7 +60,7 @@ quick: $(VENV)/.installed-for-tests
 pure: $(VENV)/.installed-for-tests
 	$(PYTEST) -p tests.pure --numprocesses logical --no-loadscope-reorder $(PURE)
 
-# Builds both images for real and runs them, as root on Debian or Ubuntu. No part of `make test`: it takes minutes.
+# Builds all images for real and runs them, as root on Debian or Ubuntu. No part of `make test`: it takes minutes.
 images: $(FOR_TESTS)
 	.ci/system-packages images
 	$(PYTEST) -s --timeout 1200 --durations 10 tests/images

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from release.build import main, texts
 from tests.cases import cases
 
 ROOT = Path(__file__).parent.parent.parent
-VERSION = "0.1.0"
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 NOT_COMMITTED = shutil.ignore_patterns(
     ".git", ".venv", ".*cache", "__pycache__", "*.egg-info", "build", "dist", "secrets", "node_modules"
 )
@@ -27,7 +28,7 @@ def repository(live, tmp_path_factory):
     root = tmp_path_factory.mktemp("clone") / "muster"
     shutil.copytree(ROOT, root, ignore=NOT_COMMITTED)
     changelog = root / "CHANGELOG.md"
-    text = re.sub(rf"^## {VERSION}, .+$", f"## {VERSION}, 2026-12-01", changelog.read_text(), flags=re.MULTILINE)
+    text = re.sub(rf"^## {re.escape(VERSION)}, .+$", f"## {VERSION}, 2026-12-01", changelog.read_text(), flags=re.MULTILINE)
     changelog.write_text(text)
     git(root, "init", "--quiet")
     commit(root, "Everything")
@@ -139,7 +140,7 @@ NAMED = {
 def test_another_version_is_named_with_its_place(line):
     """Whatever the kind of the file."""
     assert disagreements(VERSION, {"a/b": f"first\n{line}\n"}) == [
-        "a/b:2: names version 0.0.9, but pyproject.toml says 0.1.0; change one of them"
+        f"a/b:2: names version 0.0.9, but pyproject.toml says {VERSION}; change one of them"
     ]
     assert disagreements("0.0.9", {"a/b": line}) == []
 
