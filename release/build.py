@@ -26,7 +26,8 @@ EXTRAS = ("agent", "coordinator", "kubernetes", "postgres")
 
 NAMES_VERSIONS = ("docker", "daemonset", "docs")
 IMAGE_CONTEXT = (
-    *("agent", "coordinator", "core", "daemonset", "docker", "docs/examples", "docs/man", "plugins", "release", "systemd"),
+    *("agent", "coordinator", "core", "daemonset", "docker", "docs/examples", "docs/man"),
+    *("plugins", "release", "systemd"),
     *("LICENSE", "README.md", "constraints.txt", "pyproject.toml", ".dockerignore"),
 )
 

@@ -28,8 +28,8 @@ def repository(live, tmp_path_factory):
     root = tmp_path_factory.mktemp("clone") / "muster"
     shutil.copytree(ROOT, root, ignore=NOT_COMMITTED)
     changelog = root / "CHANGELOG.md"
-    text = re.sub(rf"^## {re.escape(VERSION)}, .+$", f"## {VERSION}, 2026-12-01", changelog.read_text(), flags=re.MULTILINE)
-    changelog.write_text(text)
+    heading = re.compile(rf"^## {re.escape(VERSION)}, .+$", re.MULTILINE)
+    changelog.write_text(heading.sub(f"## {VERSION}, 2026-12-01", changelog.read_text()))
     git(root, "init", "--quiet")
     commit(root, "Everything")
     return root
