@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -56,6 +58,14 @@ def test_everything_that_guides_install_is_pinned():
     """With every extra that a guide installs."""
     wanted = [one for extra in ("", *INSTALLED_BY_GUIDES) for one in requirements()[extra]]
     assert [one.name for one in wanted if canonicalize_name(one.name) not in PINS] == []
+
+
+def test_every_pin_serves_the_oldest_python():
+    """Debian 12 has 3.11.2; a package that needs 3.11.5 cannot be installed there with the pins."""
+    installed = [each.metadata for each in distributions() if canonicalize_name(each.name) in PINS]
+    needs = {about["Name"]: SpecifierSet(about["Requires-Python"]) for about in installed if "Requires-Python" in about}
+    assert len(needs) > 50
+    assert [name for name, needed in needs.items() if not needed.contains("3.11.2")] == []
 
 
 @pytest.mark.parametrize(("name", "version"), FIXED_IN.items())
