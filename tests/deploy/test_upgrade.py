@@ -62,7 +62,7 @@ class Program(Part):
 
     def start_as(self, version: Path | None) -> None:
         """Starts it in a version; the one that is running is stopped first."""
-        if self._process is not None and self.runs:
+        if self.runs:
             self.stop()
         env = environment(self.settings | {"log": {"format": "json"}})
         with self._log.open("wb") as log:
@@ -137,7 +137,7 @@ class MixedFleet:
 
     def end(self) -> None:
         for part in (self.coordinator, *self.agents.values()):
-            if part._process is not None and part.runs:
+            if part.runs:
                 part.kill()
 
 
