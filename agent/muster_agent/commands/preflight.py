@@ -1,0 +1,66 @@
+"""`muster preflight`: before a job starts, finds the nodes of the job on which it may start.
+
+The help needs none of the imports inside the function.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.commands.connection import TokenFileOption, UrlOption, connect_by
+from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.verdict_exit import FailOn
+from muster.extras import require_extras
+
+if TYPE_CHECKING:
+    from muster.config import Settings
+
+
+@options_of(load_settings)
+def preflight(
+    settings: "Settings",
+    *,
+    need: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Number of nodes that the job needs; default: all.")
+    ] = None,
+    suite: Annotated[str, typer.Option(metavar="NAME", help="Suite to run; its group checks run in pairs, too.")] = (
+        "preflight"
+    ),
+    env_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write rank, size and first address here if this node goes on.")
+    ] = None,
+    nodes_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rank 0 writes the nodes that go on here, one a line.")
+    ] = None,
+    expect_gpus: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
+    ] = None,
+    report_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
+    ] = None,
+    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "preflight",
+    send: Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")] = False,
+    url: UrlOption = None,
+    token_file: TokenFileOption = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
+    join_within_s: Annotated[
+        float, typer.Option(min=1, max=86_400, help="Seconds to wait for the other nodes of the job.")
+    ] = 120.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the nodes of a job before it starts, and choose those that it runs on.
+
+    Start it on all nodes of the job (torchrun, srun, RANK and WORLD_SIZE).
+    Exit codes: 0 the job runs here, 2 this node failed, 3 this node could not be judged, 4 this node is a spare.
+    With 5, this node passed, and the job cannot start.
+    """
+    require_extras("preflight", "agent")
+    if expect_gpus is not None:
+        settings = settings.model_copy(update={"expected_gpus": expect_gpus})
+    from muster_agent.commands.check_run import RunOptions  # noqa: PLC0415 (see above)
+    from muster_agent.commands.preflight_run import GangFiles, run_preflight  # noqa: PLC0415 (see above)
+
+    client = connect_by(settings, url, token_file) if send else None
+    options = RunOptions(report_dir, report_name, client, verbose, False, join_within_s, FailOn.WARN, as_json)
+    raise typer.Exit(run_preflight(suite, need, GangFiles(env_file, nodes_file), options, settings))
