@@ -107,10 +107,9 @@ class AbortStep(Data):
     reason: str
 
 
-class GangSeat(Data):
-    """The place of a node in the gang that goes on. `nodes` are in the order of ranks; the first is at `address`."""
+class Gang(Data):
+    """The nodes on which a job starts, in the order of ranks. The others reach the first one at `address`."""
 
-    rank: int
     nodes: tuple[str, ...]
     address: str
 
@@ -118,13 +117,13 @@ class GangSeat(Data):
 class EndJob(Data):
     """The job is done; `verdict` is for the whole job.
 
-    After a preflight, `conclusion` is about the member's node, and `seat` is its place if it goes on.
+    After a preflight, `conclusion` is about the member's node, and `gang` has the nodes on which the job can start.
     """
 
     kind: Literal["end"] = "end"
     verdict: Verdict
     conclusion: NodeConclusion | None = None
-    seat: GangSeat | None = None
+    gang: Gang | None = None
 
 
 JobMessage = Annotated[

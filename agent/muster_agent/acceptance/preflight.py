@@ -9,12 +9,12 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from muster.acceptance import AcceptanceReport, GangDecision, StepReport, report, step_report
+from muster.acceptance import AcceptanceReport, GangDecision, NodeConclusion, StepReport, report, step_report
 from muster.check import Scope
 from muster.errors import Refused
 from muster.model import Run
 from muster.nouns import count
-from muster_agent.acceptance.exchange import EndJob, GangSeat
+from muster_agent.acceptance.exchange import EndJob, Gang
 from muster_agent.acceptance.gang import GangSelection
 from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.local_runner import LocalRunner
@@ -89,13 +89,12 @@ class _Preflight:
         took_s = time.monotonic() - start
         result = report(self._plan.suite, self._steps, self._runner.nodes, started_at, took_s, conclusions=conclusions)
         await deliver(result)
-        going = [each.node for each in conclusions if each.decision is GangDecision.GO]
-        address = self._runner.address_of_first(going) if going else ""
-        seats = {node: GangSeat(rank=rank, nodes=tuple(going), address=address) for rank, node in enumerate(going)}
-        return {
-            each.node: EndJob(verdict=result.verdict, conclusion=each, seat=seats.get(each.node))
-            for each in conclusions
-        }
+        gang = self._gang(conclusions)
+        return {each.node: EndJob(verdict=result.verdict, conclusion=each, gang=gang) for each in conclusions}
+
+    def _gang(self, conclusions: list[NodeConclusion]) -> Gang | None:
+        nodes = [each.node for each in conclusions if each.decision is GangDecision.GO]
+        return Gang(nodes=tuple(nodes), address=self._runner.address_of_first(nodes)) if nodes else None
 
     async def _run_alone(self) -> None:
         for number in self._numbers(Scope.NODE):

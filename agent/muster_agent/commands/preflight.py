@@ -3,6 +3,7 @@
 The help needs none of the imports inside the function.
 """
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,13 @@ from muster.extras import require_extras
 
 if TYPE_CHECKING:
     from muster.config import Settings
+
+
+class ExitFor(StrEnum):
+    """Whose result the exit code is."""
+
+    NODE = "node"
+    JOB = "job"
 
 
 @options_of(load_settings)
@@ -33,6 +41,9 @@ def preflight(
     nodes_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Rank 0 writes the nodes that go on here, one a line.")
     ] = None,
+    exit_for: Annotated[
+        ExitFor, typer.Option(help="job: exit with 0 on every node if the job can start on enough of them.")
+    ] = ExitFor.NODE,
     expect_gpus: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
     ] = None,
@@ -53,14 +64,19 @@ def preflight(
 
     Start it on all nodes of the job (torchrun, srun, RANK and WORLD_SIZE).
     Exit codes: 0 the job runs here, 2 this node failed, 3 this node could not be judged, 4 this node is a spare.
-    With 5, this node passed, and the job cannot start.
+    With 5, this node passed, and the job cannot start. With --exit-for job, 0 on all nodes if the job can start.
     """
     require_extras("preflight", "agent")
     if expect_gpus is not None:
         settings = settings.model_copy(update={"expected_gpus": expect_gpus})
     from muster_agent.commands.check_run import RunOptions  # noqa: PLC0415 (see above)
-    from muster_agent.commands.preflight_run import GangFiles, run_preflight  # noqa: PLC0415 (see above)
+    from muster_agent.commands.preflight_run import (  # noqa: PLC0415 (see above)
+        GangFiles,
+        PreflightOptions,
+        run_preflight,
+    )
 
     client = connect_by(settings, url, token_file) if send else None
-    options = RunOptions(report_dir, report_name, client, verbose, False, join_within_s, FailOn.WARN, as_json)
-    raise typer.Exit(run_preflight(suite, need, GangFiles(env_file, nodes_file), options, settings))
+    reporting = RunOptions(report_dir, report_name, client, verbose, False, join_within_s, FailOn.WARN, as_json)
+    options = PreflightOptions(suite, need, GangFiles(env_file, nodes_file), exit_for)
+    raise typer.Exit(run_preflight(options, reporting, settings))

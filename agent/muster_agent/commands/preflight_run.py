@@ -10,7 +10,7 @@ from muster.acceptance import AcceptanceReport, GangDecision
 from muster.config import Config, Settings
 from muster.errors import Unavailable
 from muster.model import EXIT_CODES
-from muster_agent.acceptance.exchange import EndJob, GangSeat
+from muster_agent.acceptance.exchange import EndJob, Gang
 from muster_agent.acceptance.job import detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.preflight import PreflightRequest, preflight
@@ -23,6 +23,7 @@ from muster_agent.commands.check_run import (
     see_that_it_can_report,
     until_signalled,
 )
+from muster_agent.commands.preflight import ExitFor
 from muster_agent.runs.launcher import launch
 
 _EXIT_CODES = {GangDecision.GO: 0, GangDecision.SPARE: 4, GangDecision.BLOCKED: 5}
@@ -41,37 +42,47 @@ class GangFiles:
         going = [each.node for each in report.conclusions if each.decision is GangDecision.GO]
         _write(self.nodes, "".join(f"{node}\n" for node in going))
 
-    def write_seat(self, seat: GangSeat) -> None:
-        """Writes the place of this node as variables of a shell."""
+    def write_place(self, node: str, gang: Gang) -> None:
+        """Writes the place of a node in the gang as variables of a shell."""
         values = {
-            "GANG_RANK": str(seat.rank),
-            "GANG_SIZE": str(len(seat.nodes)),
-            "GANG_ADDRESS": seat.address,
-            "GANG_NODES": ",".join(seat.nodes),
+            "GANG_RANK": str(gang.nodes.index(node)),
+            "GANG_SIZE": str(len(gang.nodes)),
+            "GANG_ADDRESS": gang.address,
+            "GANG_NODES": ",".join(gang.nodes),
         }
         _write(self.env, "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items()))
 
 
-def run_preflight(suite: str, need: int | None, gang_files: GangFiles, options: RunOptions, settings: Settings) -> int:
-    """Runs a preflight and returns the exit code of this node. Raises SettingsError if settings do not fit."""
+@dataclass(frozen=True, slots=True)
+class PreflightOptions:
+    """The options of the command beside those of every report. `need` is None if the job needs all nodes."""
+
+    suite: str
+    need: int | None
+    gang_files: GangFiles
+    exit_for: ExitFor
+
+
+def run_preflight(options: PreflightOptions, report_options: RunOptions, settings: Settings) -> int:
+    """Runs a preflight and returns the exit code. Raises SettingsError if settings do not fit."""
     logs.configure(settings.log)
     found = plugins.load(Config(settings))
     checks = plugins.collect_checks(found)
     rows = references_here(settings, found, checks)
-    asked = AcceptanceRequest(names=(), every=False, suite=suite, quick=False, params={})
-    request = PreflightRequest(
-        plan=plan_of(asked, settings, checks, found.failed), need=need, join_within_s=options.join_within_s
-    )
+    asked = AcceptanceRequest(names=(), every=False, suite=options.suite, quick=False, params={})
+    plan = plan_of(asked, settings, checks, found.failed)
+    request = PreflightRequest(plan=plan, need=options.need, join_within_s=report_options.join_within_s)
     job = detect(os.environ)
-    _remove(gang_files.env)
+    _remove(options.gang_files.env)
     if job is None or job.leads:
-        _remove(gang_files.nodes)
-        see_that_it_can_report(options)
-    printer = ProgressPrinter() if options.as_json else TerminalPrinter(verbose=options.verbose)
-    delivery = Delivery(True, options)
+        _remove(options.gang_files.nodes)
+        see_that_it_can_report(report_options)
+    as_json = report_options.as_json
+    printer = ProgressPrinter() if as_json else TerminalPrinter(verbose=report_options.verbose)
+    delivery = Delivery(True, report_options)
 
     async def deliver(report: AcceptanceReport) -> None:
-        gang_files.write_nodes(report)
+        options.gang_files.write_nodes(report)
         await delivery.deliver(report)
 
     async def work(runner: LocalRunner) -> EndJob:
@@ -79,15 +90,20 @@ def run_preflight(suite: str, need: int | None, gang_files: GangFiles, options: 
 
     with launch(found, checks) as launcher:
         end = until_signalled(local_runner(launcher, settings, rows, printer.progress), work)
-    if end.seat is not None:
-        gang_files.write_seat(end.seat)
-    return _exit_code(end)
+    return _finish(end, options)
 
 
-def _exit_code(end: EndJob) -> int:
-    """The exit code of this node. A report that could not be sent does not keep a job from its nodes."""
-    if end.conclusion is None:  # the process with rank 0 runs no preflight
+def _finish(end: EndJob, options: PreflightOptions) -> int:
+    """Writes the place of this node, if the job starts on it, and returns the exit code.
+
+    A report that could not be sent does not keep a job from its nodes.
+    """
+    if end.conclusion is None:
         raise Unavailable("the process with rank 0 runs `muster check run`; start `muster preflight` on all nodes")
+    if end.gang is not None and end.conclusion.decision is GangDecision.GO:
+        options.gang_files.write_place(end.conclusion.node, end.gang)
+    if end.gang is not None and options.exit_for is ExitFor.JOB:
+        return 0
     return _EXIT_CODES.get(end.conclusion.decision, EXIT_CODES[end.conclusion.verdict])
 
 

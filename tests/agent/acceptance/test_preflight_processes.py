@@ -124,6 +124,17 @@ def test_a_spare_is_told_that_it_is_not_needed(start, tmp_path):
     assert (tmp_path / "nodes").read_text() == "node-0\n"
 
 
+def test_the_exit_code_may_be_that_of_the_job(start, tmp_path):
+    """Then a failed node ends as the others do, and only its missing file says that nothing starts on it."""
+    options = (*NO_GROUP, "--exit-for", "job", "--need")
+    codes, _, err = ended(start(0, 2, *options, "1", faults=BROKEN_MEMORY), start(1, 2, *options, "1"))
+    assert codes == [0, 0], err
+    assert [(tmp_path / f"{rank}.env").exists() for rank in (0, 1)] == [False, True]
+    codes, _, err = ended(start(0, 2, *options, "2", faults=BROKEN_MEMORY), start(1, 2, *options, "2"))
+    assert codes == [2, 5], err
+    assert [(tmp_path / f"{rank}.env").exists() for rank in (0, 1)] == [False, False]
+
+
 def test_enough_nodes_go_on_without_one_that_never_comes(start, tmp_path):
     """After the time to join; the missing rank is named."""
     options = (*NO_GROUP, "--need", "2", "--join-within-s", "10")
