@@ -31,7 +31,7 @@ _BLAME = (Verdict.SKIPPED, Verdict.UNKNOWN, Verdict.FAIL)
 
 _LOST = "run.lost"
 
-Pair = tuple[str, str]
+NodePair = tuple[str, str]
 
 
 @dataclass(slots=True)
@@ -91,12 +91,12 @@ class GangSelection:
         for record in self._records.values():
             record.is_cleared, record.partners, record.failed_with = False, set(), {}
 
-    def next_pairs(self) -> list[Pair]:
+    def next_pairs(self) -> list[NodePair]:
         """Pairs to run at the same time; empty if no more pairs are needed, or none could tell more."""
         self._rounds += 1
         if self._rounds > MOST_ROUNDS:
             return []
-        pairs: list[Pair] = []
+        pairs: list[NodePair] = []
         free = self.fit
         for node in self._open():
             partner = self._partner(node, [each for each in free if each != node]) if node in free else None
@@ -105,7 +105,7 @@ class GangSelection:
                 free = [each for each in free if each not in (node, partner)]
         return pairs
 
-    def note_pair(self, pair: Pair, runs: Sequence[Run]) -> None:
+    def note_pair(self, pair: NodePair, runs: Sequence[Run]) -> None:
         """The runs of a pair. A node that was lost is rejected, and nothing is known of its partner."""
         for node, partner in (pair, pair[::-1]):
             self._records[node].partners.add(partner)

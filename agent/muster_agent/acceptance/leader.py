@@ -68,7 +68,7 @@ class JobLeader:
         self.nodes: dict[str, Inventory] = {}
         """The inventory of each node by name, in the order of ranks; complete after `gather`."""
         self.missing: list[int] = []
-        """The ranks that did not connect, if the job goes on without them."""
+        """The ranks that did not connect, if the job goes on with the others."""
         self._members: dict[int, _JobProcess] = {}
         self._complete = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -88,7 +88,7 @@ class JobLeader:
         return bound
 
     async def gather(self, within_s: float, enough: int | None = None) -> None:
-        """Waits for all members; after `within_s` seconds, `enough` whole nodes will do, among them this one.
+        """Waits for all members; after `within_s` seconds, it goes on with `enough` whole nodes and rank 0.
 
         Unavailable names the missing ranks, Refused those that do not fit together.
         """

@@ -55,7 +55,7 @@ async def preflight(
         async with leading(job, plan, local_runner, request.join_within_s, request.need) as leader:
             if leader.missing:
                 ranks = ", ".join(map(str, leader.missing))
-                printer.progress("preflight", f"goes on without these ranks, which did not connect: {ranks}")
+                printer.progress("preflight", f"leaves out these ranks, which did not connect: {ranks}")
             ends = await _Preflight(request, leader, printer).carry_out(deliver)
             leader.end_each(ends)
     else:

@@ -91,7 +91,7 @@ async def leading(
 ) -> AsyncIterator[JobLeader]:
     """Leads the job: yields the leader once the processes have joined, this one among them.
 
-    After `within_s` seconds, `enough` nodes will do. Raises as `JobLeader.gather`.
+    After `within_s` seconds, it goes on with `enough` nodes. Raises as `JobLeader.gather`.
     """
     leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)

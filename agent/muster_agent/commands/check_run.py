@@ -67,7 +67,7 @@ def run_checks(
     if job is None or job.leads:
         see_that_it_can_report(options)
     printer = TerminalPrinter(verbose=options.verbose) if is_suite and not options.as_json else ProgressPrinter()
-    delivery = Delivery(is_suite, options)
+    delivery = ReportDelivery(is_suite, options)
 
     async def work(runner: LocalRunner) -> Verdict:
         return await accept(plan, runner, job, printer, options.join_within_s, deliver=delivery.deliver)
@@ -109,7 +109,7 @@ async def _opened(opening: AbstractAsyncContextManager[LocalRunner], work: Work[
 
 
 @dataclass
-class Delivery:
+class ReportDelivery:
     """Prints the report, writes its files if wanted, and sends it if wanted. `exit_code` is 0 if all succeeded."""
 
     sections: bool

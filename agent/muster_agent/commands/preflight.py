@@ -13,9 +13,26 @@ from muster.commands.connection import TokenFileOption, UrlOption, connect_by
 from muster.commands.options import JsonOption, load_settings, options_of
 from muster.commands.verdict_exit import FailOn
 from muster.extras import require_extras
+from muster_agent.commands.report_options import (
+    ExpectGpusOption,
+    JoinWithinOption,
+    ReportDirOption,
+    ReportNameOption,
+    SendOption,
+    VerboseOption,
+)
 
 if TYPE_CHECKING:
     from muster.config import Settings
+
+
+EnvFileOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write rank, size and first address here if the job starts here.")
+]
+
+NodesFileOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Rank 0 writes the nodes on which the job starts, one a line.")
+]
 
 
 class ExitFor(StrEnum):
@@ -35,29 +52,19 @@ def preflight(
     suite: Annotated[str, typer.Option(metavar="NAME", help="Suite to run; its group checks run in pairs, too.")] = (
         "preflight"
     ),
-    env_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write rank, size and first address here if this node goes on.")
-    ] = None,
-    nodes_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rank 0 writes the nodes that go on here, one a line.")
-    ] = None,
+    env_file: EnvFileOption = None,
+    nodes_file: NodesFileOption = None,
     exit_for: Annotated[
         ExitFor, typer.Option(help="job: exit with 0 on every node if the job can start on enough of them.")
     ] = ExitFor.NODE,
-    expect_gpus: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
-    ] = None,
-    report_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
-    ] = None,
-    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "preflight",
-    send: Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")] = False,
+    expect_gpus: ExpectGpusOption = None,
+    report_dir: ReportDirOption = None,
+    report_name: ReportNameOption = "preflight",
+    send: SendOption = False,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
-    join_within_s: Annotated[
-        float, typer.Option(min=1, max=86_400, help="Seconds to wait for the other nodes of the job.")
-    ] = 120.0,
+    verbose: VerboseOption = False,
+    join_within_s: JoinWithinOption = 120.0,
     as_json: JsonOption = False,
 ) -> None:
     """Check the nodes of a job before it starts, and choose those that it runs on.

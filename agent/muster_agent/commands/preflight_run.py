@@ -17,7 +17,7 @@ from muster_agent.acceptance.preflight import PreflightRequest, preflight
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter
 from muster_agent.commands.check_run import (
-    Delivery,
+    ReportDelivery,
     RunOptions,
     references_here,
     see_that_it_can_report,
@@ -79,7 +79,7 @@ def run_preflight(options: PreflightOptions, report_options: RunOptions, setting
         see_that_it_can_report(report_options)
     as_json = report_options.as_json
     printer = ProgressPrinter() if as_json else TerminalPrinter(verbose=report_options.verbose)
-    delivery = Delivery(True, report_options)
+    delivery = ReportDelivery(True, report_options)
 
     async def deliver(report: AcceptanceReport) -> None:
         options.gang_files.write_nodes(report)

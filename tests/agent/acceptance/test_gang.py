@@ -7,7 +7,7 @@ from tests.cases import cases
 
 from muster.acceptance import GangDecision
 from muster.model import Finding, Run, Severity, Verdict
-from muster_agent.acceptance.gang import MOST_ROUNDS, GangSelection, Pair
+from muster_agent.acceptance.gang import MOST_ROUNDS, GangSelection, NodePair
 from muster_agent.decide.findings import lost
 
 CHECK = "collective"
@@ -28,7 +28,7 @@ def passed(node: str) -> Run:
     return run_of(node, Verdict.PASS)
 
 
-def pairs_tested(selection: GangSelection, verdict: Callable[[str, str], Verdict]) -> list[list[Pair]]:
+def pairs_tested(selection: GangSelection, verdict: Callable[[str, str], Verdict]) -> list[list[NodePair]]:
     """Runs all pairs that the selection asks for, with the verdict of each; returns the rounds."""
     rounds = []
     selection.begin_pairs()

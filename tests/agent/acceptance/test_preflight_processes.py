@@ -140,7 +140,7 @@ def test_enough_nodes_go_on_without_one_that_never_comes(start, tmp_path):
     options = (*NO_GROUP, "--need", "2", "--join-within-s", "10")
     codes, _, err = ended(start(0, 3, *options), start(1, 3, *options))
     assert codes == [0, 0], err
-    assert "preflight: goes on without these ranks, which did not connect: 2\n" in err
+    assert "preflight: leaves out these ranks, which did not connect: 2\n" in err
     assert (tmp_path / "nodes").read_text() == "node-0\nnode-1\n"
 
 
