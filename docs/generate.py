@@ -17,6 +17,7 @@ from generator.checks import checks
 from generator.diagrams import DIAGRAMS
 from generator.hooks import hooks
 from generator.house import house
+from generator.limits import limits
 from generator.man import muster_1, muster_toml_5
 from generator.metrics import metrics
 from generator.policy import policy
@@ -33,6 +34,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/checks.md": checks,
     "reference/api.md": api,
     "reference/hooks.md": hooks,
+    "reference/limits.md": limits,
     "reference/metrics.md": metrics,
     "reference/policy.md": policy,
     "reference/scale.md": scale,
