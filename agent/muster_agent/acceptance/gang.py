@@ -48,6 +48,14 @@ class _NodeRecord:
     def is_fit(self) -> bool:
         return self.verdict in (Verdict.PASS, Verdict.WARN)
 
+    def note_pair(self, partner: str, verdict: Verdict | None) -> None:
+        """The verdict of a pair; None if its partner was lost."""
+        self.partners.add(partner)
+        if verdict in _BLAME:
+            self.failed_with[partner] = max(verdict, Verdict.UNKNOWN, key=_BLAME.index)
+        elif verdict is not None:
+            self.is_cleared = True
+
     def reject(self, verdict: Verdict, reason: str) -> None:
         if self.is_fit:
             self.verdict, self.reason = verdict, reason
@@ -59,7 +67,7 @@ class GangSelection:
     def __init__(self, nodes: Sequence[str], need: int) -> None:
         self._records = {node: _NodeRecord() for node in nodes}
         self._need = need
-        self._rounds = 0
+        self._check, self._rounds = "", 0
         self._problem_together = ""
         self._chosen_last: set[str] = set()
 
@@ -85,9 +93,9 @@ class GangSelection:
             elif run.verdict is Verdict.WARN and record.is_fit:
                 record.verdict, record.reason = Verdict.WARN, _problem(run)
 
-    def begin_pairs(self) -> None:
-        """A group check begins: all that pairs have shown before was about another one."""
-        self._rounds = 0
+    def begin_pairs(self, check: str) -> None:
+        """The pairs of a group check begin. What pairs have shown before was about another check."""
+        self._check, self._rounds = check, 0
         for record in self._records.values():
             record.is_cleared, record.partners, record.failed_with = False, set(), {}
 
@@ -97,36 +105,42 @@ class GangSelection:
         if self._rounds > MOST_ROUNDS:
             return []
         pairs: list[NodePair] = []
-        free = self.fit
+        cleared = dict.fromkeys(node for node in self.fit if self._is_cleared(node))
+        uncleared = dict.fromkeys(self._open())
         for node in self._open():
-            partner = self._partner(node, [each for each in free if each != node]) if node in free else None
+            if node not in uncleared:  # it is in a pair of this round
+                continue
+            del uncleared[node]
+            # A cleared partner tells more.
+            partner = self._new_partner(node, cleared) or self._new_partner(node, uncleared)
             if partner is not None:
                 pairs.append((node, partner))
-                free = [each for each in free if each not in (node, partner)]
+                cleared.pop(partner, None)
+                uncleared.pop(partner, None)
         return pairs
 
-    def note_pair(self, pair: NodePair, runs: Sequence[Run]) -> None:
-        """The runs of a pair. A node that was lost is rejected, and nothing is known of its partner."""
-        for node, partner in (pair, pair[::-1]):
-            self._records[node].partners.add(partner)
-        if self._reject_lost(runs):
-            return
-        verdict = worst([run.verdict for run in runs])
-        for node, partner in (pair, pair[::-1]):
-            if verdict in _BLAME:
-                self._records[node].failed_with[partner] = max(verdict, Verdict.UNKNOWN, key=_BLAME.index)
-            else:
-                self._records[node].is_cleared = True
-        self._reject_convicted(runs[0].check)
+    def note_pairs(self, results: Iterable[tuple[NodePair, Sequence[Run]]]) -> None:
+        """The runs of the pairs of a round. A node that was lost is rejected, and nothing is known of its partner."""
+        for pair, runs in results:
+            verdict = None if self._reject_lost(runs) else worst([run.verdict for run in runs])
+            for node, partner in (pair, pair[::-1]):
+                self._records[node].note_pair(partner, verdict)
+        for node in self._open():
+            record = self._records[node]
+            against = {partner: verdict for partner, verdict in record.failed_with.items() if self._is_cleared(partner)}
+            if len(against) >= _ENOUGH_FAILED_PAIRS:
+                record.reject(
+                    worst([*against.values()]), f"{self._check} did not pass with {' nor with '.join(against)}"
+                )
 
-    def end_pairs(self, check: str) -> None:
+    def end_pairs(self) -> None:
         """Rejects the nodes that no pair has cleared, and notes which go on only if no other can."""
         self._chosen_last |= self._later_nodes_of_bad_paths()
         for node in self._open():
             record = self._records[node]
             partners = ", ".join(record.failed_with)
             why = f"did not pass with {partners}, and too few other nodes could tell which of them is bad"
-            record.reject(Verdict.UNKNOWN, f"{check} {why if partners else 'had no other node for a pair'}")
+            record.reject(Verdict.UNKNOWN, f"{self._check} {why if partners else 'had no other node for a pair'}")
 
     def note_together(self, runs: Sequence[Run]) -> bool:
         """The runs of the chosen nodes together. True if others should be chosen, because nodes were lost."""
@@ -158,24 +172,15 @@ class GangSelection:
     def _open(self) -> list[str]:
         return [node for node in self.fit if not self._records[node].is_cleared]
 
-    def _partner(self, node: str, free: Sequence[str]) -> str | None:
-        """A free node that this one was not paired with: a cleared one, which tells more, or else the next."""
-        new = [each for each in free if each not in self._records[node].partners]
-        cleared = [each for each in new if self._records[each].is_cleared]
-        return next(iter(cleared or new), None)
+    def _new_partner(self, node: str, free: Iterable[str]) -> str | None:
+        """The first free node that this one has not been paired with."""
+        return next((each for each in free if each not in self._records[node].partners), None)
 
     def _reject_lost(self, runs: Iterable[Run]) -> bool:
         lost = [run for run in runs if any(finding.code == _LOST for finding in run.findings)]
         for run in lost:
             self._records[run.node].reject(run.verdict, _problem(run))
         return bool(lost)
-
-    def _reject_convicted(self, check: str) -> None:
-        for node in self._open():
-            record = self._records[node]
-            against = {partner: verdict for partner, verdict in record.failed_with.items() if self._is_cleared(partner)}
-            if len(against) >= _ENOUGH_FAILED_PAIRS:
-                record.reject(worst([*against.values()]), f"{check} did not pass with {' nor with '.join(against)}")
 
     def _is_cleared(self, node: str) -> bool:
         return self._records[node].is_cleared

@@ -98,6 +98,7 @@ class JobLeader:
         except TimeoutError:
             await self._go_on_without_the_missing(within_s, enough)
         self._stop_listening()
+        self._members = dict(sorted(self._members.items()))
         hellos = [member.hello for member in self._of()]
         self.nodes = {hello.node: hello.inventory for hello in hellos}
         _see_that_they_fit(hellos, self._digest)
@@ -181,9 +182,8 @@ class JobLeader:
                 await member.connection.close()
 
     def _of(self, nodes: Collection[str] | None = None) -> list[_JobProcess]:
-        """The members on these nodes, or all, by rank."""
-        members = [member for _, member in sorted(self._members.items())]
-        return [member for member in members if nodes is None or member.hello.node in nodes]
+        """The members on these nodes, or all: by rank, once all have joined."""
+        return [member for member in self._members.values() if nodes is None or member.hello.node in nodes]
 
     async def _run_group(self, members: list[_JobProcess], step: int) -> list[Run]:
         if not members:

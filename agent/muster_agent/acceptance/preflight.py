@@ -109,14 +109,13 @@ class _Preflight:
             return
         for number in self._numbers(Scope.GROUP):
             planned = SuiteStep("PAIRS", self._plan.steps[number].selected)
-            self._selection.begin_pairs()
+            self._selection.begin_pairs(planned.selected.check.name)
             while pairs := self._selection.next_pairs():
                 self._printer.begin(planned)
                 found = await asyncio.gather(*(self._runner.carry_out(number, pair) for pair in pairs))
                 self._note(planned, [run for runs in found for run in runs])
-                for pair, runs in zip(pairs, found, strict=True):
-                    self._selection.note_pair(pair, runs)
-            self._selection.end_pairs(planned.selected.check.name)
+                self._selection.note_pairs(zip(pairs, found, strict=True))
+            self._selection.end_pairs()
 
     async def _run_together(self) -> None:
         """Group checks over the chosen nodes; again with others if a node is lost."""

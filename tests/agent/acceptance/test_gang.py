@@ -31,12 +31,11 @@ def passed(node: str) -> Run:
 def pairs_tested(selection: GangSelection, verdict: Callable[[str, str], Verdict]) -> list[list[NodePair]]:
     """Runs all pairs that the selection asks for, with the verdict of each; returns the rounds."""
     rounds = []
-    selection.begin_pairs()
+    selection.begin_pairs(CHECK)
     while pairs := selection.next_pairs():
         rounds.append(pairs)
-        for pair in pairs:
-            selection.note_pair(pair, [run_of(node, verdict(*pair)) for node in pair])
-    selection.end_pairs(CHECK)
+        selection.note_pairs((pair, [run_of(node, verdict(*pair)) for node in pair]) for pair in pairs)
+    selection.end_pairs()
     return rounds
 
 
@@ -141,9 +140,9 @@ def test_the_partner_of_a_lost_node_is_paired_again():
     """Its own run ended early, which says nothing about it."""
     selection = GangSelection("abc", 2)
     assert selection.next_pairs() == [("a", "b")]
-    selection.note_pair(("a", "b"), [run_of("a", Verdict.SKIPPED), run_of("b", Verdict.UNKNOWN, lost(1))])
+    selection.note_pairs([(("a", "b"), [run_of("a", Verdict.SKIPPED), run_of("b", Verdict.UNKNOWN, lost(1))])])
     assert selection.next_pairs() == [("a", "c")]
-    selection.note_pair(("a", "c"), [passed("a"), passed("c")])
+    selection.note_pairs([(("a", "c"), [passed("a"), passed("c")])])
     assert decisions(selection) == "GRG"
 
 
