@@ -129,18 +129,18 @@ class GangSelection:
             record = self._records[node]
             against = {partner: verdict for partner, verdict in record.failed_with.items() if self._is_cleared(partner)}
             if len(against) >= _ENOUGH_FAILED_PAIRS:
-                record.reject(
-                    worst([*against.values()]), f"{self._check} did not pass with {' nor with '.join(against)}"
-                )
+                partners = " nor with ".join(against)
+                record.reject(worst([*against.values()]), f"{self._check} did not pass with {partners}")
 
     def end_pairs(self) -> None:
         """Rejects the nodes that no pair has cleared, and notes which go on only if no other can."""
         self._chosen_last |= self._later_nodes_of_bad_paths()
         for node in self._open():
             record = self._records[node]
-            partners = ", ".join(record.failed_with)
-            why = f"did not pass with {partners}, and too few other nodes could tell which of them is bad"
-            record.reject(Verdict.UNKNOWN, f"{self._check} {why if partners else 'had no other node for a pair'}")
+            reason = "had no other node for a pair"
+            if partners := ", ".join(record.failed_with):
+                reason = f"did not pass with {partners}, and too few other nodes could tell which of them is bad"
+            record.reject(Verdict.UNKNOWN, f"{self._check} {reason}")
 
     def note_together(self, runs: Sequence[Run]) -> bool:
         """The runs of the chosen nodes together. True if others should be chosen, because nodes were lost."""

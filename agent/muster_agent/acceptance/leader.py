@@ -88,9 +88,9 @@ class JobLeader:
         return bound
 
     async def gather(self, within_s: float, enough: int | None = None) -> None:
-        """Waits for all members; after `within_s` seconds, it goes on with `enough` whole nodes and rank 0.
+        """Waits for all members; after `within_s` seconds, it goes on with `enough` whole nodes.
 
-        Unavailable names the missing ranks, Refused those that do not fit together.
+        One of them must have rank 0. Unavailable names the missing ranks, Refused those that do not fit together.
         """
         try:
             async with asyncio.timeout(within_s):
@@ -172,7 +172,8 @@ class JobLeader:
         """Keeps the nodes all of whose processes are there. Raises Unavailable if that is not enough."""
         self.missing = [rank for rank in range(self._size) if rank not in self._members]
         whole = _whole_nodes([member.hello for member in self._of()])
-        if enough is None or len(whole) < enough or 0 not in self._members:
+        leads = 0 in self._members and self._members[0].hello.node in whole
+        if enough is None or len(whole) < enough or not leads:
             came = f"of {self._size} processes, these ranks did not connect within {waited_s:g} s"
             raise Unavailable(f"{came}: {_listed(self.missing)}")
         self._complete.set()  # a process that comes from now on is too late

@@ -82,6 +82,8 @@ class _Preflight:
         started_at, start = time.time(), time.monotonic()
         if self._plan.failed:
             self._steps.append(plugins_step(self._plan, self._runner))
+            self._printer.end(self._steps[-1])
+            self._selection.note_alone(self._steps[-1].runs)
         await self._run_alone()
         await self._run_pairs()
         await self._run_together()
@@ -99,8 +101,10 @@ class _Preflight:
     async def _run_alone(self) -> None:
         for number in self._numbers(Scope.NODE):
             planned = self._plan.steps[number]
+            if not (fit := self._selection.fit):
+                return
             self._printer.begin(planned)
-            runs = await self._runner.carry_out(number, self._selection.fit)
+            runs = await self._runner.carry_out(number, fit)
             self._note(planned, runs)
             self._selection.note_alone(runs)
 

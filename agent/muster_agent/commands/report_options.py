@@ -1,4 +1,4 @@
-"""The options that commands share which run checks on this node and report them."""
+"""Options of the commands that run checks on this node and report the results."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,5 +1,6 @@
 """Which nodes of a job go on, by what their runs alone, in pairs and together have shown."""
 
+import random
 import time
 from collections.abc import Callable
 
@@ -73,6 +74,18 @@ def test_bad_nodes_are_told_from_their_partners(nodes, bad, expected, rounds):
     selection = GangSelection(nodes, len(nodes))
     assert len(pairs_tested(selection, failing(*bad))) == rounds
     assert decisions(selection) == expected
+
+
+def test_bad_nodes_are_found_in_gangs_of_any_size():
+    """If at most a quarter of the nodes is bad: all of them and no other, in three rounds."""
+    chance = random.Random(1)
+    for _ in range(300):
+        nodes = [f"node-{number}" for number in range(chance.randint(3, 40))]
+        bad = chance.sample(nodes, min(3, len(nodes) // 4))
+        selection = GangSelection(nodes, 1)
+        assert len(pairs_tested(selection, failing(*bad))) <= 3
+        rejected = [each.node for each in selection.conclusions() if each.decision is GangDecision.REJECTED]
+        assert sorted(rejected) == sorted(bad)
 
 
 @cases("nodes, bad", [("ab", ["a"]), ("abc", ["a", "b"]), ("abcd", ["a", "b", "c"])])

@@ -250,6 +250,16 @@ async def test_enough_whole_nodes_go_on_without_the_missing(steps):
             await member.close()
 
 
+async def test_half_of_the_node_that_leads_does_not_go_on(steps):
+    """It meets the others, and would be sent away itself."""
+    async with leading(steps, 3) as (leader, port):
+        half, whole = await come(port, 0, local_size=2), await come(port, 2)
+        with pytest.raises(Unavailable, match=r"did not connect .*: 1$"):
+            await leader.gather(0.1, enough=1)
+        for member in (half, whole):
+            await member.close()
+
+
 async def test_too_few_nodes_do_not_go_on(steps):
     """The missing ranks are named."""
     async with leading(steps, 3) as (leader, port):
