@@ -73,9 +73,10 @@ def environment(container, index):
 def understood(arguments):
     """Fails if the command line does not know an argument."""
     command: Any = get_command(cli.app)
-    for name in arguments[:2]:
-        command = command.get_command(None, name)
-    command.make_context("muster", arguments[2:])
+    options = list(arguments)
+    while hasattr(command, "get_command"):
+        command = command.get_command(None, options.pop(0))
+    command.make_context("muster", options)
 
 
 @pytest.mark.parametrize("manifest", [MANIFEST, ONE_GPU], ids=lambda path: path.name)
