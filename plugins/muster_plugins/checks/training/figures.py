@@ -20,6 +20,12 @@ Fifty steps of an mlp take 0.1 s of an H200, and one step is so short that the h
 one drifted by 30 % there (2026-11-27).
 """
 
+SPREAD_FROM_S = 1.0
+"""Seconds of measured steps below which a training is too short to be compared with its repetition.
+
+An interruption of the host by 50 ms is 5 % of a second, and 5 % is what acceptance playbooks allow.
+"""
+
 Figures = dict[str, float | None]
 
 
@@ -47,6 +53,15 @@ def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figu
         "throughput_samples_per_s": samples / total_s,
         "total_samples": float(samples),
     }
+
+
+def spread(total_s: Sequence[float]) -> float | None:
+    """How much slower the slowest of equal trainings was than the fastest, as a share of the fastest speed.
+
+    None for a single training, and if one took less than `SPREAD_FROM_S`.
+    """
+    fastest, slowest = min(total_s), max(total_s)
+    return 1 - fastest / slowest if len(total_s) > 1 and fastest >= SPREAD_FROM_S else None
 
 
 def _drift(seconds: Sequence[float]) -> float:

@@ -16,6 +16,7 @@ from torch.utils import deterministic
 from muster_plugins.checks.training.data import BATCHES, Task, checksum
 from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import LearningRule, learning_rule
+from muster_plugins.checks.training.utilisation import Stretch
 from muster_plugins.shared.torch_device import Place, settle, time_each
 from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
 
@@ -23,7 +24,7 @@ _AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float1
 
 
 class Trained(NamedTuple):
-    """The result of a training: the loss of every step, the seconds of each measured step, and their total.
+    """The result of a training: the loss of every step, the seconds of each measured step, and when all of them ran.
 
     `checksum` covers losses and final weights; it is equal on equal devices with equal software. `weights` covers the
     weights alone.
@@ -31,9 +32,14 @@ class Trained(NamedTuple):
 
     losses: list[float]
     seconds: list[float]
-    total_s: float
+    measured: Stretch
     checksum: str
     weights: str
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all measured steps."""
+        return self.measured.end - self.measured.start
 
 
 def make_repeatable(backend: str) -> None:
@@ -62,8 +68,19 @@ def _processor() -> str:
     return next(names, platform.machine())
 
 
+def train_repeatedly(place: Place, task: Task) -> list[Trained] | TrainingProblem:
+    """The results of as many equal trainings as the plan has, or the problem of one of them."""
+    trained = []
+    for _ in range(task.plan.repeats):
+        one = train(place, task)
+        if isinstance(one, TrainingProblem):
+            return one
+        trained.append(one)
+    return trained
+
+
 def train(place: Place, task: Task) -> Trained | TrainingProblem:
-    """Trains on one device. Raises TrainingProblem if that fails; if memory is short, it says what would fit."""
+    """Trains once on one device. If memory is short, the problem says what would fit."""
     try:
         return TrainingLoop(place, task).run()
     except (RuntimeError, MemoryError) as error:
@@ -117,11 +134,11 @@ class TrainingLoop:
         start = time.perf_counter()
         seconds = time_each(self._place, self.step, self._plan.iterations)
         settle(self._place)
-        total_s = time.perf_counter() - start
+        measured = Stretch(start, time.perf_counter())
         return Trained(
             losses=self._losses.tolist(),
             seconds=seconds,
-            total_s=total_s,
+            measured=measured,
             checksum=checksum([self._losses, *self._weights]),
             weights=checksum(self._weights),
         )
