@@ -184,6 +184,6 @@ def test_no_code_is_kept_secret(module):
 
 def test_codes_are_recognised_in_a_source():
     """In either form; or else the test above would find nothing."""
-    assert "training.results_differ" in codes_in(PLUGINS / "checks/training/check.py")
+    assert "training.loss_not_finite" in codes_in(PLUGINS / "checks/training/check.py")
     assert ".wrong_elements" in ends_in(PLUGINS / "shared/collectives/judgement.py")
     assert ".wrong_transport" in ends_in(PLUGINS / "shared/nccl/transport.py")

@@ -25,12 +25,12 @@ from muster import (
 from muster.model import Json, Metric
 from muster.nouns import count
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, spread, time_figures
+from muster_plugins.checks.training.figures import Figures, curves, loss_figures, spread, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, TaskParams, TrainingPlan, TrainingSettings, planned
+from muster_plugins.shared.equal_results import device_results, judge_results, result_finds
 from muster_plugins.shared.metric_judgement import (
     NOT_ASKED,
-    device_index,
     device_metric,
     hidden_devices,
     missing_devices,
@@ -58,9 +58,7 @@ FINDS = {
     "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides were not measured",
     "training.loss_not_finite": "the loss became infinite or NaN",
     "training.loss_not_falling": "the loss fell less than on a healthy device",
-    "training.results_differ": "a device ended the same training with other bits than most devices of its model",
-    "training.results_change": "a device ended the same training with other bits than the first time",
-    "training.disagreement": "devices of one model ended the same training with different bits, without a majority",
+    **result_finds(NAME, "training"),
     "training.slow": "fewer samples per second than the reference for this device",
     "training.drift": "steps took longer at the end than at the beginning; judged where they took 5 s or more",
     "training.uneven": "equal trainings, one after the other, differed in speed by more than the reference allows",
@@ -73,7 +71,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
     """A loss that is NaN or does not fall convicts a device; so do bits that differ from its like, or from its own."""
     findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
     findings += problems_found(NAME, measurement) + _judge_losses(measurement)
-    findings += _judge_repeats(measurement) + _judge_results(measurement)
+    findings += judge_results(NAME, "training", measurement)
     for metric, what in _JUDGED.items():
         for device, value in device_metric(measurement, metric):
             findings += judge_value(
@@ -83,7 +81,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 
 def _judge_losses(measurement: Measurement) -> list[Finding]:
-    trained = {device for device, _, _ in _results(measurement)}
+    trained = {device for device, _, _ in device_results(measurement)}
     return [
         Finding(
             code="training.loss_not_finite",
@@ -95,68 +93,6 @@ def _judge_losses(measurement: Measurement) -> list[Finding]:
         for device, loss in device_metric(measurement, "loss_last")
         if loss is None and device in trained
     ]
-
-
-def _judge_repeats(measurement: Measurement) -> list[Finding]:
-    return [
-        Finding(
-            code="training.results_change",
-            summary=f"{changed:.0f} of {measurement.facts['repeats']} equal trainings ended with other bits than the "
-            "first",
-            severity=Severity.ERROR,
-            device=device,
-            action=Action.REPLACE,
-            evidence={"changed": changed},
-        )
-        for device, changed in device_metric(measurement, "changed_results")
-        if changed
-    ]
-
-
-def _judge_results(measurement: Measurement) -> list[Finding]:
-    results = _results(measurement)
-    found = []
-    for model in sorted({model for _, model, _ in results}):
-        alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
-        odd = [alike[position] for position in outliers([fingerprint for _, fingerprint in alike])]
-        evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
-        if len(odd) == len(alike):
-            found.append(_disagreement(model, evidence))
-        else:
-            found += [_deviates(device, model, evidence) for device, _ in odd]
-    return found
-
-
-def _deviates(device: int | None, model: str, evidence: Json) -> Finding:
-    return Finding(
-        code="training.results_differ",
-        summary=f"the same training ended with other bits than on the node's other {model}",
-        severity=Severity.ERROR,
-        device=device,
-        action=Action.REPLACE,
-        evidence=evidence,
-    )
-
-
-def _disagreement(model: str, evidence: Json) -> Finding:
-    return Finding(
-        code="training.disagreement",
-        summary=f"the same training ended with different bits on the {model} of this node: one of them is wrong",
-        severity=Severity.UNKNOWN,
-        action=Action.INSPECT_HARDWARE,
-        evidence=evidence,
-    )
-
-
-def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
-    """The device, its model and the fingerprint of its training, for each device that has trained."""
-    devices, models, fingerprints = (measurement.facts.get(name) for name in ("devices", "models", "fingerprints"))
-    if not (isinstance(devices, list) and isinstance(models, list) and isinstance(fingerprints, dict)):
-        return []
-    ((_task, results),) = fingerprints.items()
-    assert isinstance(results, list)
-    rows = zip(devices, models, results, strict=True)
-    return [(device_index(device), str(model), str(result)) for device, model, result in rows if result is not None]
 
 
 @hookimpl

@@ -26,7 +26,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import curves, loss_figures, outliers, spread, time_figures
+from muster_plugins.checks.training.figures import curves, loss_figures, spread, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import (
     SETTINGS_NAME,
@@ -36,6 +36,7 @@ from muster_plugins.checks.training.task import (
     TrainingSettings,
     planned,
 )
+from muster_plugins.shared.equal_results import outliers
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.shared.torch_group import RankGroup, joined

@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -85,18 +84,6 @@ def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[flo
         return None
     x, y = zip(*points, strict=True)
     return {"title": title, "x_label": x_label, "y_label": y_label, "x": [*x], "y": [*y]}
-
-
-def outliers(values: Sequence[object]) -> list[int]:
-    """The positions of the values that differ from the most frequent one; all positions if there is no such value.
-
-    If two values differ, both positions are returned, because either may be wrong.
-    """
-    counted = Counter(values).most_common(2)
-    if len(counted) < 2:
-        return []
-    (most, times), (_, next_times) = counted
-    return [position for position, value in enumerate(values) if times == next_times or value != most]
 
 
 def _finite(value: float) -> float | None:

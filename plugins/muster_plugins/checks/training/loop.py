@@ -3,10 +3,8 @@
 import copy
 import math
 import os
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +15,7 @@ from muster_plugins.checks.training.data import BATCHES, Task, checksum
 from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import LearningRule, learning_rule
 from muster_plugins.checks.training.utilisation import Stretch
-from muster_plugins.shared.torch_device import Place, settle, time_each
+from muster_plugins.shared.torch_device import Place, processor, settle, time_each
 from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
 
 _AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -56,16 +54,9 @@ def make_repeatable(backend: str) -> None:
 def software(backend: str) -> str:
     """The software that, together with the device, determines the bits of the result."""
     if backend == "cpu":
-        return f"torch {torch.__version__}, {_processor()}"
+        return f"torch {torch.__version__}, {processor()}"
     cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]  # torch leaves it without types
     return f"torch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
-
-
-def _processor() -> str:
-    """The model of the CPU, if the kernel reports it."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
 
 
 def train_repeatedly(place: Place, task: Task) -> list[Trained] | TrainingProblem:

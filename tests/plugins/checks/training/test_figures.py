@@ -11,7 +11,6 @@ from muster_plugins.checks.training.figures import (
     SPREAD_FROM_S,
     curves,
     loss_figures,
-    outliers,
     spread,
     time_figures,
 )
@@ -82,23 +81,6 @@ def test_steps_of_a_moment_have_no_drift():
     seconds = [0.002] * 25 + [0.003] * 25
     assert time_figures(seconds, total_s=0.125, samples=1)["step_time_drift"] is None
     assert time_figures(seconds, total_s=DRIFT_AFTER_S, samples=1)["step_time_drift"] == pytest.approx(0.5)
-
-
-@cases(
-    ("values", "odd"),
-    [
-        ([], []),
-        (["a"], []),
-        (["a", "a", "a"], []),
-        (["a", "b", "a"], [1]),
-        (["a", "b"], [0, 1]),
-        (["a", "b", "a", "b", "c"], [0, 1, 2, 3, 4]),
-        (["a", "a", "b", "c"], [2, 3]),
-    ],
-)
-def test_those_that_differ_from_most_are_odd(values, odd):
-    """Where there is no majority nobody can tell which is right, so all are suspects."""
-    assert outliers(values) == odd
 
 
 def test_reports_draw_the_loss_and_the_time_of_a_step():
