@@ -22,7 +22,7 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDE
 # These judge what nodes that share this machine reach, or start what takes all of it for a while: they get the machine
 # for themselves.
 ALONE := tests/deploy/test_rabbitmq.py tests/docs/test_guides.py tests/faults/test_aborted_sweep.py \
-	tests/local/test_demo.py tests/network/test_slow_networks.py
+	tests/local/test_demo.py tests/network/test_hard_networks.py tests/network/test_slow_networks.py
 PYTEST := $(BIN)/python -m pytest
 FOR_TESTS = $(VENV)/.installed-for-tests $(VENV)/.system-packages
 SIDE_BY_SIDE := --numprocesses $(WORKERS) --no-loadscope-reorder

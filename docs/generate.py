@@ -1,4 +1,6 @@
-"""Writes docs/reference/*.md and the state diagrams of docs/explanation/architecture.md from the code.
+"""Writes docs/reference/*, docs/man/* and the state diagrams of docs/explanation/architecture.md from the code.
+
+It also writes the manifests that follow from the code, and the templates of the Helm chart, which follow from these.
 
 Each page is one function, and so is each diagram; a test compares what they give with the files.
 """
@@ -10,29 +12,36 @@ from pathlib import Path
 from textwrap import indent
 
 from generator.api import api
+from generator.chart import DAEMONSET, chart
 from generator.checks import checks
 from generator.diagrams import DIAGRAMS
 from generator.hooks import hooks
 from generator.house import house
+from generator.limits import limits
+from generator.man import muster_1, muster_toml_5
 from generator.metrics import metrics
 from generator.policy import policy
 from generator.scale import scale
-from generator.settings import settings
+from generator.settings import example, settings
 
 from muster.model import Json
 from muster_plugins.schedulers.kubernetes import rbac
 
 DOCS = Path(__file__).parent
 ARCHITECTURE = DOCS / "explanation" / "architecture.md"
-DAEMONSET = DOCS.parent / "daemonset"
+CHART = DAEMONSET / "chart" / "templates"
 PAGES: dict[str, Callable[[], str]] = {
     "reference/checks.md": checks,
     "reference/api.md": api,
     "reference/hooks.md": hooks,
+    "reference/limits.md": limits,
     "reference/metrics.md": metrics,
     "reference/policy.md": policy,
     "reference/scale.md": scale,
     "reference/settings.md": settings,
+    "reference/muster.toml": example,
+    "man/muster.1": muster_1,
+    "man/muster.toml.5": muster_toml_5,
 }
 """By the place of each page below docs/."""
 
@@ -85,4 +94,6 @@ if __name__ == "__main__":
         (DOCS / place).write_text(page(), encoding="utf-8")
     for place, manifest in MANIFESTS.items():
         (DAEMONSET / place).write_text(manifest(), encoding="utf-8")
+    for place, text in chart().items():
+        (CHART / place).write_text(text, encoding="utf-8")
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")

@@ -96,6 +96,8 @@ def _boot_id() -> str:
 class Daemon:
     """The agent of one node. Create it inside the running event loop."""
 
+    _leaving: str | None = None
+
     def __init__(
         self, settings: Settings, plugins: Plugins, plan: Mapping[str, PlannedCheck], launcher: Launcher, outbox: Outbox
     ) -> None:
@@ -123,7 +125,7 @@ class Daemon:
         self._link = AgentLink(settings, outbox, self._metrics, self._handle, self._take_references)
         memory_limit = memory_limit_bytes(settings.agent)
         resident_limit = resident_limit_bytes(memory_limit)
-        self._resident = ResidentChild(launcher, resident_limit, watched(plan), self._alert)
+        self._resident = ResidentChild(launcher, resident_limit, watched(plan), self._alert, self._note_departure)
         surroundings = Surroundings(
             node=settings.node,
             devices=(),
@@ -244,10 +246,7 @@ class Daemon:
     # Inventory and references
 
     async def _keep_inventory(self) -> None:
-        """Refreshes the inventory. Without an answer, the last one stays; the first may be empty.
-
-        A machine type stays known while its source does not answer.
-        """
+        """Refreshes the inventory. Without an answer, the last one stays; the first may be empty."""
         known = Inventory()
         while True:
             found = await self._resident.inventory()
@@ -261,7 +260,7 @@ class Daemon:
         around = self._runner.surroundings
         own = (row for planned in self._plan.values() for row in own_references(planned.check))
         waiting = waiting_references(found, (*own, *around.references), self._plan)
-        inventory = found.model_copy(update={"waiting_references": waiting})
+        inventory = found.model_copy(update={"waiting_references": waiting, "leaving": self._leaving})
         if inventory == self._inventory:
             return
         self._inventory = inventory
@@ -271,6 +270,11 @@ class Daemon:
         if said := disagreement(inventory.machine_types):
             log.warning("machine_types_disagree", said=said, used=inventory.machine_type)
         self._handle(events.InventoryFound(inventory))
+
+    def _note_departure(self, why: str | None) -> None:
+        self._leaving = why
+        if self._inventory is not None:
+            self._learn(self._inventory)
 
     def _inventory_report(self, inventory: Inventory) -> InventoryReport:
         return InventoryReport(

@@ -37,7 +37,7 @@ def adaptive(told: MethodInput) -> Method:
     def answer(runs: Sequence[GroupRun]) -> Answer:
         diagnosis = strategy.diagnose(runs)
         named = (Named(culprit.part, culprit.of, culprit.rails) for culprit in diagnosis.culprits)
-        return Answer(frozenset(named), len(diagnosis.inconclusive))
+        return Answer(frozenset(named), len(diagnosis.inconclusive) + len(diagnosis.uncompared))
 
     return Method(strategy, answer)
 

@@ -14,7 +14,7 @@ from benchmarks.fabric.network import FatTree
 from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet, number_of
 from benchmarks.localisation.cases import OWN_CASES, Sites
 from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
-from benchmarks.localisation.network_cases import NETWORK_CASES
+from benchmarks.localisation.network_cases import NETWORK_CASES, NetworkCase
 from benchmarks.localisation.scoring import RoundRunner
 from benchmarks.localisation.truth import Named, Truth
 
@@ -58,7 +58,7 @@ class Drawing(NamedTuple):
 
 def scenario_of(drawing: Drawing) -> Scenario:
     """The scenario, on the fabric of its own or on the simulated network."""
-    return _of_own(drawing) if drawing.case in OWN_CASES else _of_network(drawing)
+    return _of_own(drawing) if drawing.case in OWN_CASES else on_network(drawing, NETWORK_CASES[drawing.case])
 
 
 def _of_own(drawing: Drawing) -> Scenario:
@@ -69,9 +69,10 @@ def _of_own(drawing: Drawing) -> Scenario:
     return Scenario(fabric, sites, Truth(faults=frozenset(_named(faults)), leaf_of=leaf_of), 1.0)
 
 
-def _of_network(drawing: Drawing) -> Scenario:
+def on_network(drawing: Drawing, case: NetworkCase) -> Scenario:
+    """The scenario of this case on the simulated network."""
     lots = lots_of(f"{drawing.name} fleet")  # and not those of the method, or both would draw the same nodes
-    drawn = NETWORK_CASES[drawing.case](drawing.nodes, lots)
+    drawn = case(drawing.nodes, lots)
     noisy = replace(drawn.disturbances, noise=max(drawing.noise, drawn.disturbances.noise))
     setup = replace(drawn, disturbances=noisy, max_parallel=drawing.max_parallel)
     older = slower_nodes(setup.disturbances, drawing.nodes, np.random.default_rng(number_of(drawing.name)))

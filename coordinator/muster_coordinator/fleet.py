@@ -99,7 +99,7 @@ class Fleet:
         self._reports.streams.restore(saved.streams)
         self._reports.quiet_runs.restore(saved.bases)
         commands += self._references.restore(saved.references, now)
-        commands += self._sweeps.restore(saved.sweeps, past, now)
+        commands += self._sweeps.restore(saved, past, now)
         commands += self._tests.restore(now)
         return [*commands, *self._restore_decisions(saved, now), *self._registry.due.take()]
 

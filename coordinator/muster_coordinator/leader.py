@@ -27,6 +27,7 @@ from muster_coordinator.model.audit import AppendAudit, AuditEntry
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
+from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.changes import ChangeStream
 from muster_coordinator.runtime.fleet_numbers import fleet_numbers
 from muster_coordinator.runtime.health_publisher import HealthPublisher
@@ -81,9 +82,9 @@ async def lead(
         dispatcher = TransitionDispatcher(plugins, pipeline.feed, pipeline.calm)
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
         health = _health_publisher(settings, plugins, pipeline)
-        notifier, alarms = RunNotifier(plugins), AlarmNotifier(plugins, pipeline.feed)
+        notifiers = RunNotifier(plugins), ArtifactSender(plugins, store.sweep), AlarmNotifier(plugins, pipeline.feed)
         changes = change_stream(epoch, pipeline, link, poller)
-        shell = Shell(pipeline, link, Stream(epoch), changes, notifier, dispatcher, alarms, poller, health, retention)
+        shell = Shell(pipeline, link, Stream(epoch), changes, dispatcher, *notifiers, poller, health, retention)
         app = application(shell.routes(store), access)
         async with shell.running(), serving(app, listener):
             log.info("coordinator_ready", api=api_url, broker=broker_url, epoch=epoch)

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from muster.model import Run
+from muster.model import Data, Run
 from muster.systemd import keep_watchdog_quiet
 from muster_coordinator.model.events import (
     Announce,
@@ -22,8 +22,10 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.load import LogLoad
 from muster_coordinator.model.nodes import NodeGone, NodeView
 from muster_coordinator.model.quarantine_events import DispatchTransition, LogResumedByHand, ResendAlarm, SendAlarm
+from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
+from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.changes import ChangeStream
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
@@ -64,8 +66,9 @@ class Shell:
     link: CoordinatorLink
     stream: Stream
     changes: ChangeStream
-    notifier: RunNotifier
     dispatcher: TransitionDispatcher
+    notifier: RunNotifier
+    artifacts: ArtifactSender
     alarms: AlarmNotifier
     poller: ActorPoller
     health: HealthPublisher
@@ -78,6 +81,7 @@ class Shell:
             link=self.link,
             stream=self.stream,
             notifier=self.notifier,
+            artifacts=self.artifacts,
             retention=self.retention,
             poller=self.poller,
             unread=store.database.unread,
@@ -94,7 +98,7 @@ class Shell:
         )
         quarantine = QuarantineApi(pipeline=self.pipeline, store=store, poller=self.poller)
         reports = AcceptanceReports(store.database)
-        acceptance = AcceptanceApi(pipeline=self.pipeline, reports=reports)
+        acceptance = AcceptanceApi(pipeline=self.pipeline, reports=reports, note_stored=self.artifacts.note_acceptance)
         lists, viewer = NodeListApi(pipeline=self.pipeline, store=store), ViewerApi(changes=self.changes)
         reader = FleetReader(
             pipeline=self.pipeline,
@@ -123,6 +127,7 @@ class Shell:
                 group.create_task(self.dispatcher.run(), name="dispatcher"),
                 group.create_task(self.alarms.run(), name="alarms"),
                 group.create_task(self.health.run(), name="health"),
+                group.create_task(self.artifacts.run(), name="artifacts"),
             ]
             sources = [
                 group.create_task(self._lead(leading), name="link"),
@@ -147,13 +152,7 @@ class Shell:
                 self.link.send(command)
             case Announce(_, payload):
                 self.stream.publish(command)
-                if isinstance(payload, Run):
-                    self.notifier.enqueue(payload)
-                elif isinstance(payload, NodeView):
-                    self.health.note(payload)
-                    self.changes.note(payload)
-                elif isinstance(payload, NodeGone):
-                    self.changes.drop(payload.name)
+                self._pass_on(payload)
             case DispatchTransition():
                 self.dispatcher.act(command)
             case SendAlarm(alarm=alarm):
@@ -162,6 +161,20 @@ class Shell:
                 self.alarms.enqueue(alarm, taken_by)
             case LogLoad() | LogNotBegun() | LogResumedByHand():
                 _write_log(command)
+
+    def _pass_on(self, payload: Data) -> None:
+        """Tells the parts that follow nodes, runs or sweeps what has been stored."""
+        match payload:
+            case Run():
+                self.notifier.enqueue(payload)
+                self.artifacts.note_run(payload)
+            case SweepRecord():
+                self.artifacts.note_sweep(payload)
+            case NodeView():
+                self.health.note(payload)
+                self.changes.note(payload)
+            case NodeGone():
+                self.changes.drop(payload.name)
 
     async def _lead(self, leading: Sequence[asyncio.Task[None]]) -> None:
         """Runs the link until a newer coordinator leads the fleet, then ends the parts that only the leader may run.

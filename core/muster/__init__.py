@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from muster.alarm import Alarm, AlarmKind
+    from muster.artifact import Artifact
     from muster.check import (
         Check,
         Context,
+        DepartureProbe,
         Idleness,
         IdleProbe,
         Needs,
@@ -55,7 +57,8 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "alarm": "Alarm AlarmKind",
-    "check": "Check Context IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
+    "artifact": "Artifact",
+    "check": "Check Context DepartureProbe IdleProbe Idleness Needs Params Rendezvous Reservation Scope Skip Worse",
     "config": "Config",
     "hookspecs": "hookimpl",
     "model": "Action Device Finding Inventory MachineType MachineTypeSource Measurement Severity Topology Verdict",
@@ -80,10 +83,12 @@ __all__ = [
     "ActionOutcome",
     "Alarm",
     "AlarmKind",
+    "Artifact",
     "Cause",
     "Check",
     "Config",
     "Context",
+    "DepartureProbe",
     "Device",
     "Effect",
     "Finding",

@@ -251,6 +251,20 @@ class IdleProbe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DepartureProbe:
+    """Tells whether this node leaves or restarts as planned, such as by a notice of its cloud.
+
+    `probe` returns why, in a few words about `it`, as in `AWS stops its spot machine`; None while it stays. muster
+    calls it every `interval_s` seconds in a thread of the agent's resident child. If it raises, it is not called again,
+    so it must return its last answer while its source does not answer.
+    """
+
+    name: str
+    probe: Callable[[], str | None]
+    interval_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """Keeps a scheduler's new work off this node while muster tests it.
 

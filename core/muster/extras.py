@@ -17,7 +17,11 @@ PACKAGES = {
         "sqlalchemy",
         "tzdata",
     ),
+    "images": ("PIL",),
+    "kubernetes": ("cryptography", "kubernetes_asyncio"),
+    "postgres": ("asyncpg",),
     "torch": ("numpy", "torch"),
+    "artifacts": ("obstore",),
 }
 """The packages of each extra that a command needs, by their import names."""
 
@@ -37,7 +41,7 @@ def require_extras(command: str, *extras: str) -> None:
 
 def missing_package(error: BaseException) -> str | None:
     """What to install after an import has failed for lack of an extra; None for any other error."""
-    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else None
     extra = next((extra for extra, packages in PACKAGES.items() if name in packages), None)
     return None if extra is None else f"{name} is not installed; install it: {_pip_install(extra)}"
 

@@ -5,12 +5,13 @@ the others go on. A plugin is what an entry point in the group `muster` names: a
 without arguments.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pluggy
 
 from muster.alarm import Alarm
-from muster.check import AnyCheck, Context, IdleProbe, Reservation
+from muster.artifact import Artifact
+from muster.check import AnyCheck, Context, DepartureProbe, IdleProbe, Reservation
 from muster.config import Config
 from muster.leader_lock import LeaderLock
 from muster.model import Inventory, MachineType, Run
@@ -46,6 +47,21 @@ def muster_machine_types(config: Config) -> Iterable[MachineType]:
     Runs in a child process with the inventory, at the start and every few minutes. Answer within a second or two. If
     your source does not answer, return nothing: you are asked again.
     """
+    return ()
+
+
+@hookspec
+def muster_labels(config: Config) -> Mapping[str, str]:
+    """Returns labels of this node, such as its zone, with the keys and values that Kubernetes accepts.
+
+    Called together with `muster_machine_types`, under the same rules. Labels in `agent.labels_file` have precedence.
+    """
+    return {}
+
+
+@hookspec
+def muster_departures(config: Config) -> Iterable[DepartureProbe]:
+    """Returns probes that say whether this node leaves or restarts as planned. What it shows meanwhile is no fault."""
     return ()
 
 
@@ -125,6 +141,16 @@ async def muster_result(config: Config, run: Run) -> None:
 
 
 @hookspec
+async def muster_artifacts(config: Config, artifacts: tuple[Artifact, ...]) -> ActionOutcome | None:
+    """Documents about a sweep that ended, an acceptance that was received or a run that failed: store them elsewhere.
+
+    Returns None if your settings say that you store nothing: then the coordinator does not call you again. If you
+    return FAILED or raise, it calls again with the same documents for about 40 minutes. Write each of them whole, under
+    its key. You have a minute.
+    """
+
+
+@hookspec
 async def muster_close(config: Config) -> None:
     """The process that called your coroutines ends. Close your connections and files."""
 
@@ -134,9 +160,19 @@ CONTRIBUTE = (
     "muster_checks",
     "muster_inventory",
     "muster_machine_types",
+    "muster_labels",
+    "muster_departures",
     "muster_idle_probes",
     "muster_reservations",
     "muster_prepare_run",
     "muster_leader_lock",
 )
-NOTIFY = ("muster_survey", "muster_transition", "muster_alarm", "muster_node_health", "muster_result", "muster_close")
+NOTIFY = (
+    "muster_survey",
+    "muster_transition",
+    "muster_alarm",
+    "muster_node_health",
+    "muster_result",
+    "muster_artifacts",
+    "muster_close",
+)

@@ -221,7 +221,8 @@ class Inventory(Data):
     """The hardware and software of a node, as its agent found it.
 
     `machine_types` has what each source says, by precedence; `machine_type` is the first. While it is unknown,
-    `waiting_references` names the metrics with references that are only for certain machine types.
+    `waiting_references` names the metrics with references that are only for certain machine types. `leaving` says why
+    the node leaves or restarts as planned.
     """
 
     devices: tuple[Device, ...] = Field((), max_length=MOST_DEVICES)
@@ -231,6 +232,7 @@ class Inventory(Data):
     topology: Topology = Topology()
     labels: Annotated[dict[str, str], AfterValidator(valid_labels)] = {}
     software: dict[Label, Label] = Field({}, max_length=MOST_NAMES)
+    leaving: Text | None = None
 
 
 class Finding(Data):

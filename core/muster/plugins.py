@@ -19,7 +19,7 @@ import pluggy
 import structlog
 
 from muster import hookspecs
-from muster.check import AnyCheck, Check, IdleProbe, Reservation
+from muster.check import AnyCheck, Check, DepartureProbe, IdleProbe, Reservation
 from muster.config import Config
 from muster.errors import MusterError, SettingsError, unknown
 from muster.garbage import no_collection
@@ -31,6 +31,7 @@ GROUP = "muster"
 _ITEMS: dict[str, type] = {
     "muster_checks": Check,
     "muster_machine_types": MachineType,
+    "muster_departures": DepartureProbe,
     "muster_idle_probes": IdleProbe,
     "muster_reservations": Reservation,
 }

@@ -41,7 +41,7 @@ def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
 def _line(name: str, value: Any) -> str:
     if value is None:
         return f"# {_key(name)} is not set"
-    line = f"{_key(name)} = {_value(value)}"
+    line = f"{_key(name)} = {value_text(value)}"
     return f"# {line}  # holds a secret: put in the whole value" if _is_masked(value) else line
 
 
@@ -58,11 +58,12 @@ def _key(name: str) -> str:
     return name if name.isascii() and name.replace("-", "_").isidentifier() else json.dumps(name)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value in TOML. Raises TypeError for one that TOML lacks."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(name)} = {value_text(item)}" for name, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(value_text, value)) + "]"
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):

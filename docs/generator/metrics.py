@@ -10,6 +10,7 @@ from muster_agent.wire.device_metrics import FIGURES
 from muster_agent.wire.metrics import AgentMetrics
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
@@ -50,6 +51,7 @@ def metrics() -> str:
         link=link,
         stream=Stream(1),
         notifier=RunNotifier(none),
+        artifacts=ArtifactSender(none, _no_sweep),
         retention=retention,
         poller=poller,
         unread=Unread(),
@@ -70,3 +72,7 @@ def _table(collected: Collector) -> str:
 def _scraped_name(family: Metric) -> str:
     """The name of a metric in queries."""
     return family.name + {"counter": "_total", "info": "_info"}.get(family.type, "")
+
+
+async def _no_sweep(_id: str) -> None:
+    """No sweep has this id."""

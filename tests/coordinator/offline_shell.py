@@ -7,6 +7,7 @@ from muster.plugins import Plugins
 from muster_coordinator.leader import change_stream
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
+from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.health_publisher import HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
@@ -40,8 +41,9 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
         link,
         Stream(epoch),
         change_stream(epoch, pipeline, link, poller),
-        RunNotifier(plugins),
         TransitionDispatcher(plugins, pipeline.feed, pipeline.calm),
+        RunNotifier(plugins),
+        ArtifactSender(plugins, store.sweep),
         AlarmNotifier(plugins, pipeline.feed),
         poller,
         HealthPublisher(plugins, RARELY_S, names=tuple, view=lambda _: None, clock=pipeline.clock),

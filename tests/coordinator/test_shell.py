@@ -36,6 +36,7 @@ async def test_a_part_that_forgets_to_end_keeps_nobody_waiting():
         stream=part,
         changes=part,
         notifier=part,
+        artifacts=part,
         dispatcher=part,
         alarms=part,
         poller=part,
@@ -72,13 +73,13 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
 
     pipeline = part("pipeline")
     pipeline.offer, pipeline.flush = lambda _event: None, done
-    names = ("stream", "changes", "notifier", "dispatcher", "alarms", "poller", "health", "retention")
+    names = ("stream", "changes", "notifier", "artifacts", "dispatcher", "alarms", "poller", "health", "retention")
     monkeypatch.setattr("muster_coordinator.shell.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
     shell = Shell(pipeline=pipeline, link=link, **{name: part(name) for name in names})
     async with asyncio.timeout(10), shell.running():
-        while len(ended) < 4:
+        while len(ended) < 5:
             await asyncio.sleep(0)
         await asyncio.sleep(0.01)
-        assert sorted(ended) == ["alarms", "dispatcher", "health", "poller"]
+        assert sorted(ended) == ["alarms", "artifacts", "dispatcher", "health", "poller"]
     assert {"retention", "pipeline", "notifier", "watchdog"} <= set(ended)

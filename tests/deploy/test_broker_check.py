@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from benchmarks.free_ports import free_address
 from tests.brokers import docker_settings, installed, write_passwords
-from tests.deploy.clients import NODE
+from tests.deploy.clients import NODE, client
 from tests.muster_process import run_muster
 
 from muster.broker_acl import COORDINATOR
+from muster.wire.topics import Topics
 from muster_coordinator.runtime.broker import embedded_broker
 
 
@@ -27,6 +28,17 @@ def test_the_shipped_broker_does_all(new_mosquitto, mosquitto_program, accounts,
         code, found = checked(broker.url, NODE)
     assert (code, [text for text in found.values() if not text.startswith("PASS ")]) == (0, [])
     assert len(found) == 12
+
+
+async def test_a_broker_that_has_served_a_coordinator_does_all(new_mosquitto, accounts, checked):
+    """What it has kept of the coordinator is not taken for something that the node has published."""
+    topics = Topics("default")
+    with new_mosquitto(docker_settings(accounts), installed()) as broker:
+        async with client(broker.port, COORDINATOR) as coordinator:
+            for topic in (topics.coordinator, topics.references):
+                await coordinator.publish(topic, b"{}", qos=1, retain=True)
+        code, found = await asyncio.to_thread(checked, broker.url, NODE)
+    assert (code, [text for text in found.values() if not text.startswith("PASS ")]) == (0, [])
 
 
 def test_a_broker_with_its_own_defaults_is_found_wanting(new_mosquitto, checked):

@@ -1,5 +1,6 @@
 """Dependencies: minimum versions without known vulnerabilities, tested pins, and installations that use the pins."""
 
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-INSTALLED_BY_GUIDES = ("agent", "coordinator", "kubernetes", "torch")
+INSTALLED_BY_GUIDES = ("agent", "artifacts", "coordinator", "kubernetes", "torch")
 
 FIXED_IN = {
     "aiohttp": "3.14.3",  # CVE-2026-69244; requests smuggled through an upgrade to WebSocket: 3.14.2
@@ -109,6 +110,28 @@ def test_the_wheel_carries_the_pins(wheel):
     """For an installation from an index, or from a directory of wheels."""
     carried = zipfile.Path(wheel, "muster/constraints.txt").read_text(encoding="utf-8")
     assert pins(carried) == PINS
+
+
+def test_the_wheel_installs_the_manual_pages(wheel):
+    """Where `man` looks for those of a program in the PATH."""
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if "/data/share/man/" in name]
+    assert {name.partition("/data/share/man/")[2] for name in names} == {"man1/muster.1", "man5/muster.toml.5"}
+
+
+def test_the_wheel_carries_what_init_copies(wheel, tmp_path):
+    """Units, manifests and scripts: an installation from a wheel writes the same files as a clone."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "unpacked")
+    for kind, *options in (("slurm", "--host", "h"), ("kubernetes", "--registry", "r")):
+        written = []
+        for place in (tmp_path / "unpacked", ROOT / "core"):
+            directory = tmp_path / f"{kind}-{place.name}"
+            command = [sys.executable, "-m", "muster", "init", kind, *options, "--directory", directory]
+            # Entry points, and what the unpacked wheel does not have, come from the environment.
+            env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")])}
+            subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+            written.append({path.relative_to(directory) for path in directory.rglob("*") if path.is_file()})
+        assert written[0] == written[1]
+        assert len(written[0]) > 10
 
 
 def test_the_audit_reads_the_pins():

@@ -86,6 +86,21 @@ def test_cloud_build_builds_and_pushes_each_image(build, stages, image):
 
 
 @pytest.mark.parametrize("image", IMAGES)
+def test_cloud_build_says_what_is_in_each_image(build, image):
+    """A bill of materials, made after the image is in the registry, and a provenance for what the build pushes."""
+    steps = {step["id"]: step for step in build["steps"]}
+    name = f"${{_REGISTRY}}/muster-{image}:${{_TAG}}"
+    assert (steps[f"push-{image}"]["args"], steps[f"push-{image}"]["waitFor"]) == (["push", name], [image])
+    assert (values(steps[f"sbom-{image}"], "uri"), steps[f"sbom-{image}"]["waitFor"]) == ([name], [f"push-{image}"])
+    assert build["options"]["requestedVerifyOption"] == "VERIFIED"
+
+
+def test_cloud_build_says_that_nobody_has_run_it():
+    """Somebody who reads it must not take it for tried."""
+    assert "# Never built there" in (DOCKER / "cloudbuild.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("image", IMAGES)
 def test_the_guide_builds_each_image(stages, image):
     """As Cloud Build does, under the name that the guide's overlay takes it by."""
     lines = re.findall(r"^docker (build .*)$", GUIDE.replace("\\\n", ""), re.MULTILINE)

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.deploy.custom_resources import problems
 from typer.main import get_command
 
 from muster import cli, plugins
 from muster.config import Config, load
 from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
+from muster_plugins.schedulers.kubernetes import conditions, reservation
+from muster_plugins.schedulers.kubernetes.settings import KubernetesActorSettings
 
 EXAMPLES = Path(__file__).parent.parent.parent / "docs" / "examples"
 SCRIPTS = sorted((EXAMPLES / "slurm").iterdir())
@@ -179,3 +182,29 @@ def test_a_pytorchjob_neither_waits_nor_stays_for_ever(pytorch_job):
     assert {role["restartPolicy"] for role in pytorch_job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()} == {
         "Never"
     }
+
+
+@pytest.fixture
+def rule():
+    """What the Node Readiness Controller is to do."""
+    return yaml.safe_load((EXAMPLES / "kubernetes" / "node-readiness-rule.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_readiness_rule_is_one(rule):
+    """The controller knows every field."""
+    assert problems(rule) == []
+
+
+def test_the_readiness_rule_waits_for_muster(rule):
+    """For the condition that muster writes, and once only: later faults are for the quarantine."""
+    assert rule["spec"]["conditions"] == [{"type": conditions.TYPE, "requiredStatus": "True"}]
+    assert rule["spec"]["enforcementMode"] == "bootstrap-only"
+
+
+def test_no_taint_has_two_owners(rule):
+    """The controller's is none of muster's."""
+    actor = KubernetesActorSettings()
+    assert actor.quarantine_taint is not None
+    ours = {actor.startup_taint, actor.quarantine_taint.key, reservation.KEY}
+    assert rule["spec"]["taint"]["key"] not in ours
+    assert rule["spec"]["taint"]["key"].startswith("readiness.k8s.io/")

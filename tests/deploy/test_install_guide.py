@@ -11,8 +11,8 @@ LINES = re.findall(r"^```shell\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
 def test_what_is_copied_is_there():
     """Each file that goes from the clone to the system."""
-    copied = re.findall(r"^cp (\S+)", LINES[0], re.MULTILINE)
-    assert len(copied) == 3
+    copied = re.findall(r"^(?:cp|install -m 0640 -g muster) (\S+)", LINES[0], re.MULTILINE)
+    assert len(copied) == 4
     assert all((ROOT / path).is_file() for path in copied)
 
 

@@ -11,10 +11,15 @@ from muster_agent.runs.plan_settings import RESIDENT_BYTES
 OURS = ("muster.dev/quarantine", "muster.dev/accepting", "muster.dev/testing")
 OTHERS = ("nvidia.com/gpu", "node.kubernetes.io/unschedulable", "node.kubernetes.io/not-ready", "example.com/team")
 
+GKE = {"gke", "gke-a4", "gke-a3u", "everything"}
+"""The variants for nodes on which Google installs the driver."""
+
 PRIVILEGES = {
     "rdma": {"privileged": False, "root": True, "add": {"IPC_LOCK"}},
     "kernel-log": {"privileged": True, "root": True, "add": {"SYSLOG"}},
     "gke": {"privileged": True, "root": False, "add": set()},
+    "gke-a4": {"privileged": True, "root": True, "add": {"IPC_LOCK"}},
+    "gke-a3u": {"privileged": True, "root": True, "add": {"IPC_LOCK"}},
     "everything": {"privileged": True, "root": True, "add": {"IPC_LOCK", "SYSLOG"}},
 }
 """By variant, what the agent's container may; nothing in all others."""
@@ -22,7 +27,10 @@ PRIVILEGES = {
 HOST_PATHS = {
     "kernel-log": {"/dev/kmsg"},
     "gke": {"/home/kubernetes/bin/nvidia"},
-    "everything": {"/dev/kmsg", "/home/kubernetes/bin/nvidia"},
+    "gke-gib": {"/home/kubernetes/bin/gib"},
+    "gke-a4": {"/home/kubernetes/bin/nvidia", "/home/kubernetes/bin/gib"},
+    "gke-a3u": {"/home/kubernetes/bin/nvidia", "/home/kubernetes/bin/gib"},
+    "everything": {"/dev/kmsg", "/home/kubernetes/bin/nvidia", "/home/kubernetes/bin/gib"},
 }
 """By variant, what of the node's files the agent sees."""
 
@@ -61,6 +69,13 @@ def test_agent_takes_nothing_from_anybody(container):
     assert {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"} in container["env"]
 
 
+def test_agent_has_no_pod_preempted(manifests, pod):
+    """It is scheduled first where there is room; a full node keeps its work."""
+    priority = manifests["PriorityClass", pod["priorityClassName"]]
+    assert priority["preemptionPolicy"] == "Never"
+    assert priority["value"] > 0
+
+
 def test_a_run_ends_before_the_agent(manifests, pod, container):
     """At its own limit: at the container's, both are killed. Shared memory and resident processes count there, too."""
     settings = tomllib.loads(manifests["ConfigMap", "muster-settings"]["data"]["muster.toml"])
@@ -94,7 +109,7 @@ def test_node_is_shared_as_far_as_the_checks_need_it(pod):
 
 def test_runtime_is_the_one_that_gives_gpus(variant, pod):
     """But for GKE, which has none."""
-    assert pod.get("runtimeClassName") == (None if variant in ("gke", "everything") else "nvidia")
+    assert pod.get("runtimeClassName") == (None if variant in GKE else "nvidia")
 
 
 @pytest.mark.parametrize("probe", ["startupProbe", "livenessProbe"])

@@ -84,7 +84,7 @@ def test_everybody_finds_the_broker(manifests, container, allowed):
 
 def test_coordinator_gets_out_no_further_than_it_must(variant, allowed):
     """To names and the broker; to the API server where it acts; with standbys also to PostgreSQL and the leader."""
-    api = {443, 6443} if variant in ("dry-run", "enforce", "standbys", "everything") else set()
+    api = {443, 6443} if variant in ("dry-run", "enforce", "gke-a4", "gke-a3u", "standbys", "everything") else set()
     others = {5432, 8787} if variant in ("standbys", "everything") else set()
     assert allowed("muster-coordinator", "egress") == {53, 8883} | api | others
     assert allowed("muster-broker", "egress") == set()

@@ -10,7 +10,7 @@ from muster_plugins.schedulers.kubernetes.calls import (
     OF_THE_SIGNER,
 )
 
-ACTING = ("dry-run", "enforce", "everything")
+ACTING = ("dry-run", "enforce", "gke-a4", "gke-a3u", "everything")
 STANDING_BY = ("standbys", "everything")
 RESERVING = ("reservations", "everything")
 

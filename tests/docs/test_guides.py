@@ -34,6 +34,7 @@ RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)
 
 ELSEWHERE = {
+    "helm": "tests/deploy/test_chart.py",
     "kubectl": "tests/deploy/test_examples.py",
     "make": "test_commands.py",
     "muster broker check": "tests/deploy/test_broker_check.py",
@@ -43,6 +44,7 @@ ELSEWHERE = {
     "muster check send": "tests/coordinator/web/test_acceptance_sent.py",
     "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
+    "muster init --nodes": "tests/deploy/test_init.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster store backup": "tests/coordinator/store/test_backup.py",

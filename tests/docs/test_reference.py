@@ -4,6 +4,7 @@ from pathlib import Path
 
 import generate
 import pytest
+from generator.chart import DAEMONSET, chart
 from generator.diagrams import DIAGRAMS
 
 from muster import hookspecs
@@ -21,7 +22,14 @@ def test_page_is_up_to_date(name):
 @pytest.mark.parametrize("name", generate.MANIFESTS)
 def test_manifest_is_up_to_date(name):
     """After a change of the calls to Kubernetes or of the alert rules, `make docs` has been called."""
-    assert (generate.DAEMONSET / name).read_text(encoding="utf-8") == generate.MANIFESTS[name](), "call `make docs`"
+    assert (DAEMONSET / name).read_text(encoding="utf-8") == generate.MANIFESTS[name](), "call `make docs`"
+
+
+def test_chart_is_up_to_date():
+    """After a change of the manifests for kustomize, `make docs` has been called; no template is left from before."""
+    there = {path.name: path.read_text(encoding="utf-8") for path in generate.CHART.iterdir()}
+    del there["NOTES.txt"]
+    assert there == chart(), "call `make docs`, and remove templates that it no longer writes"
 
 
 def test_diagrams_are_up_to_date():

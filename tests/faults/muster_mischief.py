@@ -16,7 +16,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from muster import Check, Config, Context, Finding, Measurement, Needs, Params, Reference, Scope, hookimpl
+from muster import (
+    Check,
+    Config,
+    Context,
+    DepartureProbe,
+    Finding,
+    Measurement,
+    Needs,
+    Params,
+    Reference,
+    Scope,
+    hookimpl,
+)
 from muster.check import AnyCheck, Rendezvous
 
 POLL_S = 0.02
@@ -267,6 +279,13 @@ def reunion(params: ReunionParams, context: Context) -> Measurement:
 
 def _find_nothing(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     return []
+
+
+@hookimpl
+def muster_departures(config: Config) -> list[DepartureProbe]:
+    """A node leaves for the reason that stands in the file `notice` of its data, as long as the file is there."""
+    file = config.settings.data_dir / "notice"
+    return [DepartureProbe(name="notice", probe=lambda: file.read_text() if file.exists() else None, interval_s=0.2)]
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.network.laboratory import Laboratory
-from tests.network.wires import new_network
+from tests.network.wires import SIX_HOSTS, TWELVE_HOSTS, new_network
 from tests.preloaded import built
 
 
@@ -17,14 +17,24 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def the_laboratory(with_torch: None, tmp_path_factory: pytest.TempPathFactory, clock: Path) -> Iterator[Laboratory]:
-    """The one laboratory of all tests here; to be had through `laboratory`."""
-    with new_network() as network:
-        laboratory = Laboratory(network, tmp_path_factory.mktemp("laboratory"), clock)
-        try:
-            laboratory.start()
-            yield laboratory
-        finally:
-            laboratory.end()
+    """The laboratory of most tests here; to be had through `laboratory`."""
+    with new_network(SIX_HOSTS) as network:
+        yield from _running(Laboratory(network, tmp_path_factory.mktemp("laboratory"), clock))
+
+
+@pytest.fixture(scope="module")
+def large_laboratory(with_torch: None, tmp_path_factory: pytest.TempPathFactory, clock: Path) -> Iterator[Laboratory]:
+    """A healthy laboratory with twice as many hosts."""
+    with new_network(TWELVE_HOSTS) as network:
+        yield from _running(Laboratory(network, tmp_path_factory.mktemp("large-laboratory"), clock))
+
+
+def _running(laboratory: Laboratory) -> Iterator[Laboratory]:
+    try:
+        laboratory.start()
+        yield laboratory
+    finally:
+        laboratory.end()
 
 
 @pytest.fixture

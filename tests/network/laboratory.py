@@ -18,7 +18,7 @@ import psutil
 from tests.muster_process import ONE_THREAD, TORCH, MusterProcess, Recorded, changed_at_the_start
 from tests.network.namespaces import Namespace, executable
 from tests.network.programs import Program
-from tests.network.wires import ADDRESSES, COORDINATOR, LEAF_OF, NODES, Network
+from tests.network.wires import COORDINATOR, Network
 from tests.waiting import PATIENCE_S, SHORTEST_PAUSE_S, wait_for
 
 from muster_coordinator.local import processes
@@ -45,6 +45,9 @@ user root
 
 LONG = 60
 """Iterations of a group that lasts for two seconds or more."""
+
+ENOUGH_SEGMENTS = 16
+"""Iterations with twice as many TCP segments as are needed to judge how many of them were sent again."""
 
 MOST_SENT = LONG * MESSAGE_BYTES // 2
 """Bytes after which a rank of such a group is not done: in all, it sends at least `LONG` messages."""
@@ -87,7 +90,7 @@ class Laboratory:
         coordinator = self._start_muster(COORDINATOR, {}, {})
         # For an agent that is not forked: its ranks are forks of it, and would each import torch, were it not there.
         (self._directory / "sitecustomize.py").write_text("import torch.distributed\n")
-        for node in NODES:
+        for node in self.network.cabling.nodes:
             self._start_agent(node)
         wait_for(lambda: coordinator.has_said("coordinator_ready"), "the coordinator to be ready")
 
@@ -179,7 +182,7 @@ class Laboratory:
             self.agents[node].kill()
         ours = {
             "node": node,
-            "agent": {"leaf": LEAF_OF[node], "heartbeat_s": HEARTBEAT_S},
+            "agent": {"leaf": self.network.cabling.leaf_of[node], "heartbeat_s": HEARTBEAT_S},
             "checks": {"simulated": {"enabled": False}},
             "plugins": {"disabled": NOT_NEEDED, "simulated": {"enabled": True, "devices": 1}},
         }
@@ -192,7 +195,7 @@ class Laboratory:
         """Starts the part of muster that belongs where `name` is."""
         everywhere = {
             "data_dir": str(self._directory / name),
-            "broker": {"url": f"mqtt://{ADDRESSES[COORDINATOR]}"},
+            "broker": {"url": f"mqtt://{self.network.cabling.addresses[COORDINATOR]}"},
             "log": {"format": "json"},
         }
         part = COORDINATOR if name == COORDINATOR else "agent"
@@ -232,7 +235,9 @@ class Laboratory:
 
     def _all_are_there(self) -> bool:
         nodes = self.muster("node", "list")["items"]
-        return {node["name"] for node in nodes if not node["lost"] and node["plugins"]} == set(NODES)
+        return {node["name"] for node in nodes if not node["lost"] and node["plugins"]} == set(
+            self.network.cabling.nodes
+        )
 
 
 def printed(command: Recorded) -> Any:

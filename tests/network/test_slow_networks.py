@@ -1,5 +1,7 @@
 """Links that are slow or lose packets: the sweep's record tells which part of the network it is, and in which way."""
 
+from tests.network.laboratory import ENOUGH_SEGMENTS
+
 from muster.model import Verdict
 
 
@@ -40,7 +42,7 @@ def test_a_slow_path_between_healthy_hosts(laboratory):
 def test_a_host_that_loses_packets(laboratory):
     """Its bandwidth hardly suffers, but what had to be sent again gives it away."""
     laboratory.network.lose("node-5", percent=5)
-    sweep = laboratory.sweep()
+    sweep = laboratory.sweep(iterations=ENOUGH_SEGMENTS)
     (failed,) = sweep.failed_nodes
     assert (failed.node, failed.code) == ("node-5", "collective.failed")
     assert sum("sent again" in reason for reason in failed.reasons) >= 2, failed.reasons

@@ -1,7 +1,7 @@
 """The A4 testbed on GKE, which measures NCCL over gIB: what it offers, and what it does badly, on two nodes of our own.
 
-Not held here: manifests and a Helm release, topology from the metadata of GCE, Kueue and the upload to a bucket, which
-are not there yet; and all that only GPUs can tell. The images are tested in tests/deploy.
+Not held here: all that only GPUs can tell. Images, chart, manifests and the sweep as a JobSet are tested in
+tests/deploy, the topology from the metadata of GCE in tests/plugins/machines, the upload to a bucket in tests/faults.
 """
 
 from dataclasses import replace
@@ -9,11 +9,13 @@ from dataclasses import replace
 import pytest
 import yaml
 from benchmarks.free_ports import free_port
+from tests.faults.fleet import TIGHT, Fleet
 
 from muster.model import Inventory, Topology
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.sweeps.planning import in_topology_order
 from muster_plugins.checks.collective.check import GroupParams
+from muster_plugins.checks.nccl_tests.output import parse_text
 from muster_plugins.shared.collectives.table import SizeRow, metrics
 from muster_plugins.shared.nccl import transport as nccl_transport
 from muster_plugins.shared.nccl.environment import profiles
@@ -44,6 +46,17 @@ MI, GI = 1 << 20, 1 << 30
 
 def collective(**params):
     return {"section": "COLLECTIVE", "check": "collective", "params": params}
+
+
+@pytest.fixture
+def two_agents(tmp_path, new_mosquitto, mischief, with_torch):
+    """A fleet of two agents with a simulated device each."""
+    with new_mosquitto() as broker:
+        fleet = Fleet(tmp_path, broker, mischief, nodes=("n1", TIGHT))
+        del fleet.agents[TIGHT].settings["agent"]["memory_limit_gib"]
+        fleet.set_right()
+        yield fleet
+        fleet.end()
 
 
 @pytest.fixture(scope="module")
@@ -132,9 +145,22 @@ def test_the_table_is_that_of_nccl_tests_with_the_efficiency(sweep):
         *("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "effic")
     ]
     assert units.split()[-1] == "(%)"
-    first, result = rows[0].split(), sweep["report"]["results"][0]["out_of_place"]
+    first, result = rows[0].split(), sweep["report"]["results"][0]["in_place"]
     assert first[:5] == ["1024", "256", "float", "sum", "-1"]
     assert float(first[-1]) == pytest.approx(100 * result["bus_bw"] / PEAK_GBPS, abs=0.06)
+
+
+def test_one_command_prints_the_table_of_a_sweep_over_sizes(two_agents, muster):
+    """For the group of all nodes, as nccl-tests prints it: torch sums in place, and nothing else was measured."""
+    asked = "sweep start --check collective --strategy whole --param begin_bytes=1K --param end_bytes=64K"
+    done = muster(*asked.split(), *["--param", "iterations=2", "--wait", "--format", "nccl-tests"], env=two_agents.env)
+    assert done.returncode == 0, done.stderr
+    found = parse_text(done.stdout)
+    assert [row.size_bytes for row in found.rows] == [1024 << power for power in range(7)]
+    assert all(row.time_us > 0 and row.redop == "sum" and row.count == row.size_bytes // 4 for row in found.rows)
+    assert (found.out_of_bounds, found.checked, found.unreadable) == (0, True, [])
+    words = next(line.split() for line in done.stdout.splitlines() if line.lstrip().startswith("1024 "))
+    assert words[5:9] == ["N/A"] * 4
 
 
 def test_ranks_stand_in_the_order_of_the_topology():

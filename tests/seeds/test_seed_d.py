@@ -1,8 +1,7 @@
 """Nodes of GKE that come and go, with RDMA between them and Ray on top: what it offers, and what it does badly.
 
-Not held here: the annotations that wire a pod to the RDMA networks, a startup taint that keeps a node out of service
-until it has passed, the queue of Kueue and the Ray cluster, which are not there yet; and RDMA itself, which a test
-machine has not.
+Not held here: RDMA itself, which a test machine has not. tests/deploy has the manifests for RDMA networks, Kueue and
+Ray, and tests/plugins/schedulers/kubernetes/whole plays through how workers of Ray get to accepted nodes.
 """
 
 import pytest

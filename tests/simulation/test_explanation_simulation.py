@@ -51,8 +51,10 @@ def test_runs_are_told_as_they_were_judged(simulate: Simulate, seed: int, strate
     record = ended(world, strategy)
     places = world.coordinator.fleet.places(record.nodes)
     evidence = evidence_of(record, places)
-    level = evidence.thresholds.together
-    assert amounts_of(record).together == (None if level is None else level.typical)
+    levels = [evidence.thresholds.of(run) for run in evidence.runs]
+    groups = [group for stage in record.rounds for group in stage.groups if group.is_evidence]
+    amounts = amounts_of(record, places)
+    assert [*map(amounts.typical, groups)] == [None if level is None else level.typical for level in levels]
     for node in record.nodes:
         runs, history = CaseFile(record, node, places).runs, evidence.histories[node]
         assert [run.group.id for run in runs if node in run.charged] == [run.group for run in history.bad]

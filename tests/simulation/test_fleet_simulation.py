@@ -211,7 +211,7 @@ def test_an_aborted_sweep_frees_everything_within_three_seconds(simulate: Simula
     assert groups == {waiting}
 
 
-@pytest.mark.parametrize(("strategy", "nodes"), [("whole", 2), ("whole", 512), ("adaptive", 64), ("pairs", 512)])
+@pytest.mark.parametrize(("strategy", "nodes"), [("whole", 4), ("whole", 512), ("adaptive", 64), ("pairs", 512)])
 def test_groups_of_any_size_are_formed(simulate: Simulate, strategy: str, nodes: int) -> None:
     """With eight ranks on each node, in one round when all are healthy."""
     world = simulate(3, nodes=nodes, devices=8, rack=16)

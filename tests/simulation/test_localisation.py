@@ -38,7 +38,7 @@ def nowhere(count: int) -> dict[str, Site]:
     return {f"n{number}": Site(f"n{number}") for number in range(count)}
 
 
-@pytest.mark.parametrize("count", [2, 3, 16, 17, 57, 232])
+@pytest.mark.parametrize("count", [2, 4, 5, 16, 17, 57, 232])
 @pytest.mark.parametrize("sites", [sites_of, nowhere])
 def test_the_first_round_takes_every_node_once(sites, count: int) -> None:
     """In pairs with one group of three at most, each in topology order, the same for the same seed."""

@@ -10,6 +10,7 @@ until the daemon closes its end.
 | `{"idleness": [pids], "afresh": true or false}` | `{"idleness": Idleness, "why": text}` |
 | `{"reserve": purpose}`, `{"give_back": true}` | `{"problem": text or null}` |
 | `{"watch": [checks]}` | from then on `{"due": check}` whenever the watch of a check returns |
+| `{"departure": true}` | from then on `{"leaving": text or null}` whenever it changes |
 
 While it measures, a child sends `{"progress": text}`. At the rendezvous it sends `{"ready": true}` and waits for
 `{"go": true}`.
@@ -20,14 +21,16 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 import pydantic_core
 
-from muster.check import AnyCheck, Rendezvous, Skip, own_references
+from muster.check import AnyCheck, DepartureProbe, Rendezvous, Skip, own_references
+from muster.labels import valid_labels
 from muster.model import (
     MOST_NAMES,
     Device,
@@ -46,6 +49,7 @@ from muster.references import MACHINE_TYPE, Reference, applicable, waiting
 from muster_agent.decide import findings
 from muster_agent.decide.orders import Assignment, RankPlace
 from muster_agent.runs import process_control
+from muster_agent.runs.departure import DepartureWatch
 from muster_agent.runs.probes_and_reservations import ProbesAndReservations
 
 RUN = "run"
@@ -71,6 +75,7 @@ def reside(
     plugins: Plugins,
     checks: Mapping[str, AnyCheck],
     sharing: ProbesAndReservations,
+    departures: Sequence[DepartureProbe],
     control: socket.socket,
     _listen_fd: int | None,
 ) -> None:
@@ -97,6 +102,8 @@ def reside(
             case {"watch": names}:
                 for name in names:
                     Thread(target=_watch, args=(checks[name], line), name=f"watch-{name}", daemon=True).start()
+            case {"departure": _}:
+                DepartureWatch(departures, lambda why: line.say({"leaving": why}), partial(_unwatched, line))
 
 
 class ControlChannel:
@@ -190,16 +197,30 @@ def _prepare(plugins: Plugins, check: AnyCheck, context: RunContext) -> list[Fin
 
 
 def _take_inventory(plugins: Plugins) -> tuple[Inventory, dict[str, str]]:
-    """The inventory of the first plugin that has one, with all machine types, and the plugins that failed."""
+    """The inventory of the first plugin that has one with all machine types and labels, and the failed plugins."""
     answers, failed = _contributed(plugins, "muster_inventory")
     typed, failed_later = _contributed(plugins, "muster_machine_types")
+    labels, failed_last = _labelled(plugins)
     types = [each for answer in typed for each in answer.value]
     inventory = Inventory()
     for answer in answers:
         if answer.value is not None:
             inventory = answer.value
             types += _as_plugin_says(answer.plugin, inventory)
-    return inventory.model_copy(update={"machine_types": tuple(types)}), failed | failed_later
+    known = {"machine_types": tuple(types), "labels": labels | inventory.labels}
+    return inventory.model_copy(update=known), failed | failed_later | failed_last
+
+
+def _labelled(plugins: Plugins) -> tuple[dict[str, str], dict[str, str]]:
+    """The labels of all plugins, and the plugins that failed or gave labels that Kubernetes would not accept."""
+    answers, failed = _contributed(plugins, "muster_labels")
+    labels: dict[str, str] = {}
+    for answer in answers:
+        try:
+            labels |= valid_labels(dict(answer.value))
+        except ValueError as error:
+            failed[answer.plugin] = f"muster_labels: {error}"
+    return labels, failed
 
 
 def _as_plugin_says(plugin: str, inventory: Inventory) -> list[MachineType]:
@@ -256,7 +277,11 @@ def _watch(check: AnyCheck, line: ControlChannel) -> None:
             line.say({"due": check.name})
             time.sleep(WATCH_PAUSE_S)
     except Exception as error:
-        line.say({"unwatched": check.name, "error": f"{type(error).__name__}: {error}"})
+        _unwatched(line, check.name, error)
+
+
+def _unwatched(line: ControlChannel, name: str, error: Exception) -> None:
+    line.say({"unwatched": name, "error": f"{type(error).__name__}: {error}"})
 
 
 def _without_leftovers(result: RankResult) -> RankResult:

@@ -18,7 +18,7 @@ def completed(
     For topology and machine type, the operator's settings win over the labels, and these over what the plugins found.
     `known` are machine types from sources that may not answer any more.
     """
-    labels = labels or found.labels
+    labels = {**found.labels, **labels}
     said = Topology(**{level: getattr(settings.agent, level) for level in Topology.model_fields})
     software = {"muster": muster.__version__, "python": platform.python_version(), "kernel": platform.release()}
     types = by_precedence([*_from_settings(settings), *_from_labels(labels), *found.machine_types, *known])
@@ -27,7 +27,7 @@ def completed(
             "machine_type": types[0].name if types else found.machine_type,
             "machine_types": types,
             "topology": said.or_else(topology_of(labels, settings.topology_labels)).or_else(found.topology),
-            "labels": dict(labels),
+            "labels": labels,
             "software": {**software, **found.software},
         }
     )

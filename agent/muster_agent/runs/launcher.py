@@ -50,9 +50,10 @@ def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
     """Forks the launcher. Call it before asyncio and heavy imports, while the process has a single thread."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
+    departures = [probe for answer in plugins.contribute("muster_departures") for probe in answer.value]
     roles: dict[str, launcher_process.Role] = {
         child.RUN: partial(child.run, plugins, checks),
-        child.RESIDENT: partial(child.reside, plugins, checks, ProbesAndReservations(probes, reservations)),
+        child.RESIDENT: partial(child.reside, plugins, checks, ProbesAndReservations(probes, reservations), departures),
     }
     scratch = Path(tempfile.mkdtemp(prefix="muster-"))
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -86,7 +86,8 @@ class NoResidentAnswer(Exception):
 class ResidentChild:
     """A resident child that answers one question at a time. If a caller is cancelled, the child is killed.
 
-    The child keeps the watches of the checks `watched`, and `alert` is called with the name of a check that fires.
+    The child keeps the watches of the checks `watched`, and `alert` is called with the name of a check that fires. It
+    also watches whether the node leaves, if there is a `leaving` to call with the reason, or with None when it stays.
     """
 
     def __init__(
@@ -95,11 +96,13 @@ class ResidentChild:
         memory_limit_bytes: int | None,
         watched: tuple[str, ...] = (),
         alert: Callable[[str], None] = lambda _check: None,
+        leaving: Callable[[str | None], None] | None = None,
     ) -> None:
         self._launcher = launcher
         self._memory_limit_bytes = memory_limit_bytes
         self._watched = watched
         self._alert = alert
+        self._leaving = leaving
         self._turn = asyncio.Lock()
         self._child: ChildProcess | None = None
         self._answers: asyncio.Queue[Json | ProtocolError | None] = asyncio.Queue()
@@ -222,12 +225,14 @@ class ResidentChild:
             self._listening = asyncio.create_task(self._listen(self._child, self._answers), name="resident")
             if self._watched:
                 self._child.send({"watch": [*self._watched]})
+            if self._leaving is not None:
+                self._child.send({"departure": True})
         return self._child
 
     async def _listen(self, resident: ChildProcess, answers: "asyncio.Queue[Json | ProtocolError | None]") -> None:
-        """Reads the messages of a child until it is gone: passes alerts on, and queues all else as answers.
+        """Reads the messages of a child until it is gone: passes news on, and queues all else as answers.
 
-        The event loop calls `alert`, so that an error in it reaches the loop's exception handler.
+        The event loop calls `alert` and `leaving`, so that an error in it reaches the loop's exception handler.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -235,6 +240,9 @@ class ResidentChild:
                 match message:
                     case {"due": str(check)}:
                         loop.call_soon(self._alert, check)
+                    case {"leaving": str() | None as why} if self._leaving is not None:
+                        log.info("node_stays" if why is None else "node_leaves", why=why)
+                        loop.call_soon(self._leaving, why)
                     case {"unwatched": str(check), "error": str(error)}:
                         log.error("watch_failed", check=check, error=error)
                     case _:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from muster.config import Settings
 from muster.errors import Unavailable
+from muster.extras import missing_package
 from muster_coordinator.quarantine.policy import Policy
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ async def replay_history(settings: Settings, policy: Policy, since: float) -> "S
         from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
         from muster_coordinator.store.replay import replay_stored  # noqa: PLC0415 (see above)
     except ModuleNotFoundError as error:
-        raise Unavailable(f"{error.name} is not installed: pip install 'gpu-muster[coordinator]'") from None
+        raise Unavailable(missing_package(error) or str(error)) from None
     engine = open_to_read(settings)
     if engine is None:
         return None

@@ -3,6 +3,7 @@
 The models are imported where they are used: `muster --help` and `muster sweep list` need none of them.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -12,9 +13,10 @@ from muster.commands.connection import connect
 from muster.commands.options import JsonOption, options_of
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.errors import Refused
-from muster.terminal import say, say_json
+from muster.terminal import copy_out, say, say_json
 from muster_coordinator.cli.arguments import SweepArgument
 from muster_coordinator.cli.sweep_reports import export, show
+from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.sweep_list import listed_sweep, sweep_list
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ PAIRING_HELP = "For pairs: random (default), intra_rack, inter_rack or rail."
 NodesOption = Annotated[str | None, typer.Option(metavar="A,B,…|KEY=VALUE", help=f"Only these nodes: {NODES_HELP}")]
 WaitedFailOnOption = Annotated[
     FailOn | None, typer.Option("--fail-on", help="With --wait: the mildest verdict for which the exit code is not 0.")
+]
+WaitedFormatOption = Annotated[
+    ExportFormat | None, typer.Option("--format", help="With --wait: print the sweep in this format.")
 ]
 
 app = typer.Typer(help="Sweeps over the fleet; needs the coordinator.", no_args_is_help=True)
@@ -52,6 +57,7 @@ def start(
     param: Annotated[list[str], typer.Option(metavar="KEY=VALUE", help="Parameter of the check.")] = [],  # noqa: B006
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; the exit code is its verdict.")] = False,
     fail_on: WaitedFailOnOption = None,
+    format: WaitedFormatOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,33 +66,37 @@ def start(
     With --wait, the exit code is 0 for PASS, 2 for FAIL and 3 for UNKNOWN.
     No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
-    _require_wait_for(fail_on, wait)
+    _require_wait(wait, {"--fail-on": fail_on, "--format": format})
     from muster.params import parse_params  # noqa: PLC0415 (see above)
 
-    asked = {
-        "check": check,
-        "params": parse_params(param),
-        "strategy": strategy,
-        "pairing": pairing,
-        "passes": passes,
-        "select": nodes,
-        "max_parallel": max_parallel,
-        "max_rounds": max_rounds,
-        "max_node_s": max_node_s,
-        "priority": priority,
-    }
-    body = {name: value for name, value in asked.items() if value is not None}
+    body = _given(
+        check=check,
+        params=parse_params(param),
+        strategy=strategy,
+        pairing=pairing,
+        passes=passes,
+        select=nodes,
+        max_parallel=max_parallel,
+        max_rounds=max_rounds,
+        max_node_s=max_node_s,
+        priority=priority,
+    )
     if dry_run:
         _show_plan(client, body, as_json)
     else:
-        ended = _begin(client, body, wait, as_json)
+        ended = _begin(client, body, wait, as_json, format)
         if wait:
             _exit_by(ended, fail_on or FailOn.WARN)
 
 
-def _require_wait_for(fail_on: FailOn | None, wait: bool) -> None:
-    if fail_on is not None and not wait:
-        raise Refused("--fail-on needs --wait: without it, the command ends before there is a verdict")
+def _given(**asked: Any) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+def _require_wait(wait: bool, options: Mapping[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None and not wait:
+            raise Refused(f"{option} needs --wait: without it, the command ends before there is a verdict")
 
 
 def _exit_by(ended: "SweepRecord", fail_on: FailOn) -> NoReturn:
@@ -106,7 +116,9 @@ def _show_plan(client: Client, body: dict[str, Any], as_json: bool) -> None:
     say(forecast_text(client.read(Forecast.model_validate, plan)))
 
 
-def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> "SweepRecord":
+def _begin(
+    client: Client, body: dict[str, Any], wait: bool, as_json: bool, format: ExportFormat | None
+) -> "SweepRecord":
     from muster_coordinator.cli.following import follow  # noqa: PLC0415 (see above)
     from muster_coordinator.model.sweep_records import SweepRecord  # noqa: PLC0415 (see above)
     from muster_coordinator.views.sweeps.result import sweep_report  # noqa: PLC0415 (see above)
@@ -115,7 +127,9 @@ def _begin(client: Client, body: dict[str, Any], wait: bool, as_json: bool) -> "
     if wait:
         answer = follow(client, answer)
     sweep = client.read(SweepRecord.model_validate, answer)
-    if as_json:
+    if format is not None:
+        copy_out(client.text("sweeps", sweep.id, "export", format=format))
+    elif as_json:
         say_json(answer)
     elif wait:
         say(sweep_report(sweep))

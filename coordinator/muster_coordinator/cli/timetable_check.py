@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from muster.check import AnyCheck
 from muster.config import Config
+from muster.extras import missing_package
 
 
 def timetable(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
@@ -14,6 +15,6 @@ def timetable(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator
     try:
         from muster_coordinator.runtime.settings.timetable import timetable_of  # noqa: PLC0415 (an agent's install has no cron)
     except ModuleNotFoundError as error:
-        yield f"Schedules not checked: {error.name} is not installed: pip install 'gpu-muster[coordinator]'"
+        yield f"Schedules not checked: {missing_package(error) or error}"
         return
     timetable_of(config.settings)

@@ -64,7 +64,7 @@ class QuarantineNews:
         self.note_evidence(node)
 
     def note_description(self, node: Node) -> None:
-        """Notes the position of a node and the checks that it runs."""
+        """Notes the position of a node, the checks that it runs, and whether it leaves."""
         self._events.append(
             NodeDescribed(
                 node=node.name,
@@ -72,6 +72,7 @@ class QuarantineNews:
                 own_checks=node.announced.own,
                 usual_checks=self._announced.run_by_more_than(len(self._nodes) / 2),
                 silent_after_s=node.announced.silent_after_s,
+                departure=node.inventory.leaving,
             )
         )
 

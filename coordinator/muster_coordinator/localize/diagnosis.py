@@ -1,7 +1,8 @@
 """The diagnosis of a sweep: who is convicted, cleared or inconclusive, by all rules together.
 
 The rules build on each other in this order: nodes that are convicted by themselves; nodes that are cleared; paths;
-leaves; links and rails of nodes. Every node is then convicted, cleared, behind a convicted leaf, or inconclusive.
+leaves; links and rails of nodes; what recurs from sweep to sweep. Every node is then convicted, cleared, behind a
+convicted leaf, or inconclusive.
 
 Example: a-b is slow, c-d passes. a and b are inconclusive. After b-c passes, b is cleared. After a is slow with c and e
 too, a is convicted, and no node is inconclusive.
@@ -11,22 +12,32 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
+from muster_coordinator.localize.evidence.sensitivity import Sensitivity
+from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit
 from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.link import LinkFaults
 from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.rules.population import slow_alike
+from muster_coordinator.localize.rules.recurring import RecurringFaults
+from muster_coordinator.localize.rules.suspicion import OpenSuspicions
 from muster_coordinator.model.probes import CheckAbilities
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The conclusions from `evidence` of a check with these `abilities`."""
+    """The conclusions from `evidence` of a check with these `abilities`, after the sweeps of `prior`.
+
+    With `compares`, nodes that were compared with nothing are inconclusive. A sweep of one group asks only whether its
+    nodes work together.
+    """
 
     evidence: GroupEvidence
     abilities: CheckAbilities
+    prior: SweepPrior = NO_PRIOR
+    compares: bool = True
 
     @cached_property
     def nodes(self) -> NodeFaults:
@@ -46,29 +57,43 @@ class Diagnosis:
 
     @cached_property
     def links(self) -> LinkFaults:
-        return LinkFaults(self.clearance, self.paths, self.leaves)
+        return LinkFaults(self.clearance, self.paths, self.leaves, self._before)
+
+    @cached_property
+    def _before(self) -> TrackRecords:
+        return TrackRecords(self.prior.sweeps, self.prior.now, self.evidence.fabric)
+
+    @cached_property
+    def recurring(self) -> RecurringFaults:
+        watched = {node for sweep in self.prior.sweeps for node in sweep.suspicions}
+        open_ones = OpenSuspicions(self.clearance, self.paths, self.leaves, self.links, watched)
+        return RecurringFaults(open_ones, self.prior)
 
     @cached_property
     def culprits(self) -> tuple[Culprit, ...]:
         """All convicted parts."""
-        rules = (self.nodes, self.leaves, self.links, self.paths)
-        found = (culprit for rule in rules for culprit in rule.convicted.values())
-        return tuple(culprit for culprit in found if self.slow_alike.isdisjoint(culprit.of))
-
-    @cached_property
-    def slow_alike(self) -> frozenset[str]:
-        """The nodes that are so many, and slow so much alike, that they have a common cause: none is convicted."""
-        return slow_alike(self.evidence)
+        rules = (self.nodes, self.leaves, self.links, self.paths, self.recurring)
+        return tuple(culprit for rule in rules for culprit in rule.convicted.values())
 
     @cached_property
     def convicted(self) -> frozenset[str]:
         """The nodes that are convicted themselves, or whose link or rails are."""
-        return frozenset((*self.nodes.convicted, *self.links.convicted)) - self.slow_alike
+        return frozenset((*self.nodes.convicted, *self.links.convicted, *self.recurring.convicted))
 
     @property
     def cleared(self) -> frozenset[str]:
         """The nodes that have passed; a convicted node may be among them if it had good runs too."""
         return self.clearance.cleared
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """What the good runs could have shown."""
+        return Sensitivity(self.evidence)
+
+    @cached_property
+    def uncompared(self) -> frozenset[str]:
+        """The nodes that have passed, but were compared with nothing although they should be."""
+        return (self.cleared & self.sensitivity.uncompared) - self.convicted if self.compares else frozenset()
 
     @cached_property
     def inconclusive(self) -> tuple[str, ...]:
@@ -87,7 +112,7 @@ class Diagnosis:
         Bad runs across a path that was never good do not count against it. Prevents: of two leaves the only path
         between them is bad. Each node was bad across it, and no partner would be left to try it again.
         """
-        if node not in self.clearance.healthy or node in self.links.convicted:
+        if node not in self.clearance.healthy or node in self.convicted:
             return False
         if node not in self.nodes.suspects:
             return True

@@ -54,8 +54,8 @@ class GroupRun:
     `crashed` are the members whose own ranks crashed, if not all did; the cause may be what others sent. `hard` says
     that ranks crashed or that a verdict was FAIL. `detail` says for people why the run was bad. If the rails ran
     separately, `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host`
-    says that members share a host, and so its cores and memory bandwidth. `beside` is the number of other groups of the
-    sweep that ran at the same time.
+    says that members share a host, and so its cores and memory bandwidth. `is_judged` says that each member has a
+    reference for the objective. `beside` is the number of other groups of the sweep that ran at the same time.
 
     The other fields are by node and hold only what was measured. `sent`: what the node sent while no other node sent,
     in GB/s, in groups of two only. `latest`: the share of rounds in which one of its ranks came last, from 0 to 1.
@@ -71,6 +71,7 @@ class GroupRun:
     hard: bool = False
     detail: str = ""
     on_one_host: bool = False
+    is_judged: bool = False
     beside: int = 0
     sent: Mapping[str, float] = field(default_factory=dict)
     latest: Mapping[str, float] = field(default_factory=dict)

@@ -8,8 +8,9 @@ from pydantic import Field
 from muster.alarm import Alarm
 from muster.model import Action as SuggestedAction
 from muster.model import Data, Instant, Json, Name, Seconds, ServiceState
-from muster.transition import Cause, Mark, SchedulerNode
+from muster.transition import Cause, Mark, PluginText, SchedulerNode
 from muster_coordinator.model.findings import FindingKey, StandingFinding
+from muster_coordinator.model.scheduler_marks import kept_off, leaving
 
 OUT = frozenset({ServiceState.CORDONED, ServiceState.PROBATION})
 """The states in which muster has taken a node out of service. An ACCEPTING node was never in service."""
@@ -150,6 +151,7 @@ class NodeEvidence(Data):
     - `domain`: its failure domain
     - `own_checks`: the checks that it runs by itself
     - `silent_after_s`: by check, how long an ordered run may say nothing
+    - `departure`: why it leaves or restarts as planned, by its agent, which said so at `departure_at`
     """
 
     findings: tuple[StandingFinding, ...] = ()
@@ -161,6 +163,8 @@ class NodeEvidence(Data):
     domain: str | None = None
     own_checks: tuple[Name, ...] = ()
     silent_after_s: dict[Name, Seconds] = {}
+    departure: PluginText | None = None
+    departure_at: Instant = 0.0
 
 
 class NodeDecision(Data):
@@ -277,8 +281,8 @@ class QuarantineRecord(Data):
 
     @property
     def leaving(self) -> str | None:
-        """Why it leaves as planned; None when it stays."""
-        return next((seen.leaving for seen in self.actors.observed.values() if seen.leaving is not None), None)
+        """Why it leaves as planned, by its agent or a scheduler; None when it stays."""
+        return self.evidence.departure or leaving(self.actors.observed)
 
     @property
     def left_alone_because(self) -> str | None:
@@ -323,11 +327,6 @@ def left_alone_because(hold: Hold | None, observed: dict[Name, SchedulerNode]) -
         if seen.mark is Mark.FOREIGN:
             return f"Drained by others in {actor}: {seen.detail or 'no reason given'}"
     return None
-
-
-def kept_off(observed: dict[Name, SchedulerNode]) -> tuple[str, ...]:
-    """By which actors' schedulers others keep work off a node, and how."""
-    return tuple(f"{actor}: {seen.keeps_off}" for actor, seen in observed.items() if seen.keeps_off is not None)
 
 
 class AlarmDelivery(Data):

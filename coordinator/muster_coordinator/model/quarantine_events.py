@@ -28,7 +28,7 @@ class NodeDescribed(Data):
     """A node's failure domain or the checks that it runs by itself became known or changed.
 
     `usual_checks` are the checks that most nodes run by themselves. `silent_after_s` is, for each check that the node
-    can run, how long an ordered run may say nothing.
+    can run, how long an ordered run may say nothing. `departure` says why the node leaves or restarts, by its agent.
     """
 
     kind: Literal["node_described"] = "node_described"
@@ -37,6 +37,7 @@ class NodeDescribed(Data):
     own_checks: tuple[Name, ...]
     usual_checks: tuple[Name, ...] = ()
     silent_after_s: dict[Name, Seconds] = {}
+    departure: PluginText | None = None
 
 
 class NodeHeard(Data):

@@ -15,9 +15,9 @@ from muster_coordinator.model.quarantine import (
     Requirement,
     SecondOpinion,
     UpcomingRequirement,
-    kept_off,
     left_alone_because,
 )
+from muster_coordinator.model.scheduler_marks import kept_off, leaving
 from muster_coordinator.model.transitions import ActorOutcome
 
 
@@ -78,6 +78,7 @@ class CaseView(WithOldNames):
     unfit_because: str = ""
     own_checks: tuple[Name, ...] = ()
     silent_after_s: dict[Name, Seconds] = {}
+    departure: PluginText | None = None
     hold: Hold | None = None
     observed: dict[Name, SchedulerNode] = {}
     second_opinions: dict[Name, SecondOpinion] = {}
@@ -107,8 +108,8 @@ class CaseView(WithOldNames):
 
     @property
     def leaving(self) -> str | None:
-        """Why it leaves as planned; None when it stays."""
-        return next((seen.leaving for seen in self.observed.values() if seen.leaving is not None), None)
+        """Why it leaves as planned, by its agent or a scheduler; None when it stays."""
+        return self.departure or leaving(self.observed)
 
     @property
     def kept_off(self) -> tuple[str, ...]:

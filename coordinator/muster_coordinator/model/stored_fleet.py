@@ -24,6 +24,7 @@ class StoredFleet:
     comparisons, and `levels` and `results` the devices of each by its id, which are read only when they are iterated
     over. `quarantine` are its records, and `transitions` the latest of each node. `bases` are the whole runs that new
     runs may be like, of each check the latest last. `tested` is when a sweep cleared or convicted each node last.
+    `swept` are the last ended sweeps of several nodes, the oldest first, without their groups.
     """
 
     nodes: tuple[NodeRecord, ...] = ()
@@ -39,5 +40,6 @@ class StoredFleet:
     quarantine: tuple[QuarantineRecord, ...] = ()
     transitions: tuple[TransitionRecord, ...] = ()
     bases: tuple[RunBase, ...] = ()
+    swept: tuple[SweepRecord, ...] = ()
     tested: Mapping[str, float] = field(default_factory=dict)
     fleet_state: FleetState = FleetState()  # noqa: RUF009 (it is frozen)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from muster.model import Data, Finding, Instant, Json, Metric, Name, PlainJson, TotalSeconds, Verdict
+from muster.nccl_tests_table import SizeResults
 
 BY_REQUEST = "request"
 """The origin of a sweep that was requested; of others, what has begun them."""
@@ -43,9 +44,11 @@ class Blame(Data):
 
 
 class MemberRecord(Data):
-    """A member of a group: its ranks, and what it reported. `measured` has the metrics of each of its ranks in order.
+    """A member of a group: its ranks, and what it reported.
 
-    `clock_ahead_s` is set if its clock is wrong: seconds ahead of the coordinator's, negative if it is behind.
+    `measured` has the metrics of each of its ranks in order, and `by_size` the results of a collective by message size,
+    as its first rank saw them. `clock_ahead_s` is set if its clock is wrong: seconds ahead of the coordinator's,
+    negative if it is behind.
     """
 
     node: str
@@ -55,6 +58,7 @@ class MemberRecord(Data):
     verdict: Verdict | None = None
     findings: tuple[Finding, ...] = ()
     measured: tuple[dict[str, Metric], ...] = ()
+    by_size: SizeResults = ()
     clock_ahead_s: float | None = None
 
 
@@ -138,6 +142,19 @@ class FailedFabric(Data):
     reasons: tuple[str, ...]
 
 
+class Suspicion(Data):
+    """A node that was bad for no known reason in this or an earlier sweep, and is not convicted.
+
+    `bad` has the other members of each of its bad runs that nothing explains, none for a run alone. `good` is the
+    number of its good runs, and `good_alone` of those alone.
+    """
+
+    node: str
+    bad: tuple[tuple[str, ...], ...] = ()
+    good: int = 0
+    good_alone: int = 0
+
+
 def _whole(value: Any) -> Any:
     """2 from 2.0, which JSON does not tell apart; Lua, for example, writes every number so. Others pass through."""
     is_whole = isinstance(value, float) and abs(value) < 1 << 53 and value.is_integer()
@@ -175,7 +192,9 @@ class SweepRecord(Data):
 
     Groups are compared by `metric`. `asked` is the request, and `origin` says what made it: `request`,
     `schedule <name>` or `new nodes`. `requested_by` is the person who had logged in, if there was one. `absent` are
-    nodes that could not take part, each with the reason. In lists and events, `rounds` have no groups.
+    nodes that could not take part, each with the reason. The next sweep goes on from the `suspicions`. A node that
+    loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was compared,
+    and null if nothing was measured. In lists and events, `rounds` have no groups.
     """
 
     id: str
@@ -196,11 +215,13 @@ class SweepRecord(Data):
     failed_fabric: tuple[FailedFabric, ...] = ()
     cleared_nodes: tuple[str, ...] = ()
     inconclusive: tuple[str, ...] = ()
+    suspicions: tuple[Suspicion, ...] = ()
     absent: dict[str, str] = {}
     spent_node_s: TotalSeconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None
     reason: str | None = None
+    smallest_loss: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

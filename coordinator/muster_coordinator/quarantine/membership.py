@@ -33,7 +33,7 @@ def taken_back(record: QuarantineRecord, now: float) -> QuarantineRecord:
     return record.with_decision(state=ServiceState.CORDONED, since=since, probation=None)
 
 
-def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecord:
+def described(record: QuarantineRecord, event: NodeDescribed, now: float) -> QuarantineRecord:
     """The record with what a node announces about itself.
 
     A node that is out must also pass the checks that it no longer announces but most nodes run. Otherwise a bad node
@@ -41,6 +41,8 @@ def described(record: QuarantineRecord, event: NodeDescribed) -> QuarantineRecor
     """
     owed = set(record.evidence.own_checks) & set(event.usual_checks) if record.state in OUT else set()
     own_checks = (*event.own_checks, *sorted(owed.difference(event.own_checks)))
+    if event.departure != record.evidence.departure:
+        record = record.with_evidence(departure=event.departure, departure_at=now)
     return record.with_evidence(domain=event.domain, own_checks=own_checks, silent_after_s=event.silent_after_s)
 
 
@@ -51,10 +53,24 @@ def heard(record: QuarantineRecord) -> QuarantineRecord:
     return record.with_evidence(lost_at=None)
 
 
-def is_unlisted(record: QuarantineRecord) -> bool:
-    """Whether a node has left: it is silent, and no scheduler lists it any more."""
-    is_listed = bool(record.actors.observed) or not record.actors.was_listed
-    return not record.evidence.has_left and not record.is_online and not is_listed
+def departure_news(before: QuarantineRecord, after: QuarantineRecord) -> tuple[str, ...]:
+    """What its agent announces about its departure now; nothing if that is not new."""
+    was, departure = before.evidence.departure, after.evidence.departure
+    if was == departure:
+        return ()
+    return (f"Leaving: {departure}" if departure else f"No longer leaving: {was}",)
+
+
+def departed_because(record: QuarantineRecord) -> str | None:
+    """Why a silent node has left: it announced that, or its scheduler dropped it; None when it has not.
+
+    As long as a scheduler lists it, it may come back.
+    """
+    if record.evidence.has_left or record.is_online or record.actors.observed:
+        return None
+    if record.evidence.departure is not None:
+        return f"Silent, as announced: {record.evidence.departure}"
+    return "Silent, and no scheduler lists it any more" if record.actors.was_listed else None
 
 
 def forgotten(record: QuarantineRecord, now: float) -> QuarantineRecord:

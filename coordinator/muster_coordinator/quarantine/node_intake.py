@@ -16,10 +16,11 @@ from muster_coordinator.quarantine.admission import Admission
 from muster_coordinator.quarantine.backlogs import Backlogs
 from muster_coordinator.quarantine.change import Change, note
 from muster_coordinator.quarantine.membership import (
+    departed_because,
+    departure_news,
     described,
     has_left_in_service,
     heard,
-    is_unlisted,
     joined,
     taken_back,
 )
@@ -40,7 +41,11 @@ class NodeIntake:
         """Takes in what a node announces about itself."""
         record = self._records.by_node.get(event.node)
         change = self._join(event.node, None, now) if record is None else Change(record)
-        return change._replace(record=described(change.record, event))
+        after = described(change.record, event, now)
+        news = departure_news(change.record, after)
+        return change._replace(
+            record=after, commands=(*change.commands, *(note(after, "policy", text) for text in news))
+        )
 
     def hear(self, event: NodeHeard, now: float) -> Change:
         """Takes in that a node is online: for the first time, again, or still after a start."""
@@ -80,7 +85,7 @@ class NodeIntake:
         """Takes in that a node fell silent."""
         record = self._records.known(event.node)
         after = record.with_evidence(lost_at=now) if record.is_online else record
-        return _leave_if_unlisted(self._learn(record, after, now))
+        return _leave_if_departed(self._learn(record, after, now))
 
     def drop_from_list(self, event: NodeNotListed, _: float) -> Change | None:
         """Takes in that a scheduler no longer lists a node."""
@@ -88,7 +93,7 @@ class NodeIntake:
         if record is None or event.actor not in record.actors.observed:
             return None
         observed = {actor: seen for actor, seen in record.actors.observed.items() if actor != event.actor}
-        return _leave_if_unlisted(Change(record.with_actor_status(observed=observed)))
+        return _leave_if_departed(Change(record.with_actor_status(observed=observed)))
 
     def _learn(self, before: QuarantineRecord, record: QuarantineRecord, now: float) -> Change:
         """Takes in evidence; the story says of each new error that does not require draining why."""
@@ -114,8 +119,9 @@ def _take_back(record: QuarantineRecord, now: float) -> Change:
     return Change(back, transition_from=record.state, reason="it left while it was drained, and is back")
 
 
-def _leave_if_unlisted(change: Change) -> Change:
-    if not is_unlisted(change.record):
+def _leave_if_departed(change: Change) -> Change:
+    reason = departed_because(change.record)
+    if reason is None:
         return change
-    left = note(change.record, "left", "Silent, and no scheduler lists it any more")
+    left = note(change.record, "left", reason)
     return change._replace(record=as_left(change.record), commands=(*change.commands, left))

@@ -26,6 +26,7 @@ from muster.transition import Cause
 from muster_coordinator.model.findings import FindingKey, Proof, StandingFinding, cause_label
 from muster_coordinator.model.policy_row import MATCHED_BY_PROOF, MOST_REPEATS, Row
 from muster_coordinator.model.quarantine import FindingTimes, QuarantineRecord, Requirement, UpcomingRequirement
+from muster_coordinator.model.scheduler_marks import leaving
 
 LOST = "node.lost"
 """The finding that stands against a silent node; the coordinator finds it itself, so its check is `node`."""
@@ -35,6 +36,9 @@ MOST_CAUSES = 8
 
 MOST_TIMES = 512
 """Findings of one node whose times are kept. A node with ever new findings loses the oldest."""
+
+LONGEST_DEPARTURE_S = 4 * 3600.0
+"""How long an agent may announce that its node leaves. An agent that lies must not escape from the policy for ever."""
 
 _PROVEN_BY = {**MATCHED_BY_PROOF, Proof.TWICE: frozenset({Proof.TWICE, Proof.LOCALISED})}
 
@@ -145,8 +149,11 @@ class Policy:
 
 def evaluate_policy(policy: Policy, record: QuarantineRecord, now: float) -> PolicyResult:
     """What the policy requires of a node; nothing if the node leaves as planned, or has left."""
-    if record.leaving is not None or record.evidence.has_left:
+    if record.evidence.has_left or leaving(record.actors.observed) is not None:
         return PolicyResult()
+    believed_until = record.evidence.departure_at + LONGEST_DEPARTURE_S
+    if record.evidence.departure is not None and now < believed_until:
+        return PolicyResult(next_change=believed_until)
     findings = standing_findings(record, now)
     if not findings:
         return PolicyResult()

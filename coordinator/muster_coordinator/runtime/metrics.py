@@ -13,6 +13,7 @@ from muster.alarm import AlarmKind
 from muster.model import ServiceState
 from muster.version import __version__
 from muster_coordinator.runtime.actor_poller import ActorPoller
+from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metric_families import LEADS, counter, gauge, info
 from muster_coordinator.runtime.node_metrics import node_metrics
@@ -48,6 +49,7 @@ class CoordinatorMetrics(Collector):
         link: CoordinatorLink,
         stream: Stream,
         notifier: RunNotifier,
+        artifacts: ArtifactSender,
         retention: Retention,
         poller: ActorPoller,
         unread: Unread,
@@ -56,6 +58,7 @@ class CoordinatorMetrics(Collector):
         self._link = link
         self._stream = stream
         self._notifier = notifier
+        self._artifacts = artifacts
         self._retention = retention
         self._poller = poller
         self._unread = unread
@@ -90,6 +93,8 @@ class CoordinatorMetrics(Collector):
             "Results dropped because plugins were too slow to take them",
             self._notifier.dropped,
         )
+        what = "Sweeps, acceptances and failed runs whose documents no plugin could store"
+        yield counter("muster_artifacts_dropped", what, self._artifacts.dropped)
         retention = self._retention.counts
         yield counter("muster_runs_summarised", "Old runs replaced by hourly summaries", retention.runs)
         yield counter(

@@ -25,6 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from muster.config import Settings
 from muster.errors import SettingsError, Unavailable
+from muster.extras import missing_package
 from muster.leader_lock import LeadershipLost
 from muster.terminal import in_one_line
 from muster_coordinator.store.migrations import NEWEST
@@ -248,6 +249,8 @@ def _engine(url: URL, **options: Any) -> AsyncEngine:
     except (ArgumentError, TypeError, ValueError):  # each error may quote a part of the URL
         raise SettingsError(f"store.url: {_NO_URL}") from None
     except (NoSuchModuleError, ModuleNotFoundError) as error:
+        if to_install := missing_package(error):
+            raise Unavailable(f"store.url: {to_install}") from None
         raise SettingsError(f"store.url: no driver for {url.drivername}: {error}") from None
 
 

@@ -24,7 +24,7 @@ from muster_coordinator.store.node_rows import NodeRows
 from muster_coordinator.store.quiet_rows import read_bases
 from muster_coordinator.store.rows import RecordT, Unread, read_row
 from muster_coordinator.store.stored_cases import read_fleet_state, read_latest_transitions, read_records
-from muster_coordinator.store.stored_sweeps import read_tested, read_unfinished_sweeps
+from muster_coordinator.store.stored_sweeps import read_ended, read_unfinished_sweeps
 from muster_coordinator.store.tables import (
     ANNOUNCEMENTS,
     BASELINES,
@@ -67,6 +67,7 @@ async def read_saved(database: Database) -> StoredFleet:
         known = {record.node for record in evidence}
         outdated = [node.name for node in nodes if not node.gone and node.name not in known]
         streams = [row async for row in _rows(connection, select(STREAMS))]
+        ended = await read_ended(connection, [node.name for node in nodes if not node.gone], unread)
         references = await connection.execute(select(REFERENCES).order_by(REFERENCES.c.number))
         return StoredFleet(
             nodes=nodes,
@@ -83,7 +84,8 @@ async def read_saved(database: Database) -> StoredFleet:
             transitions=await read_latest_transitions(connection),
             fleet_state=await read_fleet_state(connection),
             bases=await read_bases(connection),
-            tested=await read_tested(connection, [node.name for node in nodes if not node.gone], unread),
+            swept=ended.swept,
+            tested=ended.tested,
         )
 
 

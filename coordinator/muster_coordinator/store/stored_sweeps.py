@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -16,6 +16,9 @@ DAY_S = 86_400.0
 
 TESTED_DAYS = 31
 """Days for which it is known after a restart when nodes were tested: the longest that a metric counts, and one more."""
+
+SWEPT_DAYS, MOST_SWEPT = 60, 60
+"""How far back suspicions of sweeps are read after a restart: as long as they count, for two checks every night."""
 
 SWEEPS_AT_A_TIME = 10
 """The record of a sweep of 10,000 nodes names each of them: 300 KiB."""
@@ -61,25 +64,38 @@ async def read_sweeps_since(connection: AsyncConnection, moment: float) -> tuple
     return read_rows("sweeps", rows, SweepRecord.model_validate_json)
 
 
-async def read_tested(connection: AsyncConnection, nodes: Iterable[str], unread: Unread) -> dict[str, float]:
-    """When a sweep has cleared or convicted each of these nodes last, in the TESTED_DAYS days before the last sweep.
+class EndedSweeps(NamedTuple):
+    """When a sweep has cleared or convicted each node last (`tested`), and the last sweeps of several nodes (`swept`).
 
-    The latest sweeps come first, and no more are read once every node is found. Damaged ones are left out.
+    The oldest of `swept` comes first. They are without their groups.
     """
-    missing, found = set(nodes), dict[str, float]()
-    last = await connection.scalar(select(func.max(SWEEPS.c.created_at)))
-    recent = SWEEPS.c.created_at > (last or 0.0) - TESTED_DAYS * DAY_S
+
+    tested: dict[str, float]
+    swept: tuple[SweepRecord, ...]
+
+
+async def read_ended(connection: AsyncConnection, nodes: Iterable[str], unread: Unread) -> EndedSweeps:
+    """What the last ended sweeps say about these nodes. Damaged ones are left out.
+
+    The latest sweeps come first, and no more are read once every node is found and MOST_SWEPT sweeps are.
+    """
+    missing, tested, swept = set(nodes), dict[str, float](), list[SweepRecord]()
+    last = await connection.scalar(select(func.max(SWEEPS.c.created_at))) or 0.0
+    recent = SWEEPS.c.created_at > last - SWEPT_DAYS * DAY_S
     query = select(SWEEPS.c.id, SWEEPS.c.body).where(recent).order_by(SWEEPS.c.created_at.desc())
     async with connection.stream(query.execution_options(yield_per=SWEEPS_AT_A_TIME)) as result:
         async for rows in result.partitions():
-            if not missing:
+            if not missing and len(swept) >= MOST_SWEPT:
                 break
             for sweep in unread.leave_out("sweeps", rows, SweepRecord.model_validate_json):
-                if sweep.ended_at is not None:
-                    tested = missing.intersection(sweep.tested_nodes)
-                    found |= dict.fromkeys(tested, sweep.ended_at)
-                    missing -= tested
-    return found
+                if sweep.ended_at is None:
+                    continue
+                swept += [sweep] if len(sweep.nodes) > 1 else []
+                if sweep.created_at > last - TESTED_DAYS * DAY_S:
+                    found = missing.intersection(sweep.tested_nodes)
+                    tested |= dict.fromkeys(found, sweep.ended_at)
+                    missing -= found
+    return EndedSweeps(tested, tuple(reversed(swept[:MOST_SWEPT])))
 
 
 async def _complete(connection: AsyncConnection, sweep: str, body: str) -> SweepRecord:

@@ -32,6 +32,7 @@ class GroupTask:
 
     `rail_metric` names the metric with a number for each rail, which runs with the parameter `by_rail` report. A group
     is expected to take `expected_s` seconds from its invitation to its end. `scope` is the scope of the check.
+    `judged_metric` is the objective if the check judges it against references.
     """
 
     check: str
@@ -42,6 +43,7 @@ class GroupTask:
     rail_metric: str | None = None
     expected_s: float = 35.0
     scope: Scope = Scope.GROUP
+    judged_metric: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from muster.model import Metric, Severity, Verdict
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-from muster_coordinator.model.sweep_records import GroupRecord
+from muster_coordinator.model.sweep_records import GroupRecord, MemberRecord
 from muster_coordinator.sweeps.member import CRASHED, UNREACHABLE, is_figure, may_be_echo
 
 SENT, LATEST, WORK = "sent_gbps", "arrived_last", "compute_s"
@@ -13,10 +13,16 @@ sent, the share of rounds in which the rank came last, and the seconds of its ow
 """
 
 
-def group_run_of(group: GroupRecord, rail_metric: str | None = None, beside: int = 0) -> GroupRun:
+NOT_JUDGED = "run.not_judged"
+"""The finding with which an agent names metrics that the check judges, but that have no reference on the node."""
+
+
+def group_run_of(
+    group: GroupRecord, rail_metric: str | None = None, judged_metric: str | None = None, beside: int = 0
+) -> GroupRun:
     """The result of an ended group; `rail_metric` names the metric with a number for each rail.
 
-    `beside` other groups of its sweep ran at the same time.
+    `judged_metric` is the objective if the check judges it. `beside` other groups of its sweep ran at the same time.
     """
     crashed = _crashed(group)
     failures = [
@@ -37,6 +43,7 @@ def group_run_of(group: GroupRecord, rail_metric: str | None = None, beside: int
         or any(place.verdict is Verdict.FAIL for place in group.places),
         detail="; ".join(blamed or failures),
         on_one_host=_share_a_host(group),
+        is_judged=judged_metric is not None and all(_has_reference(place, judged_metric) for place in group.places),
         beside=beside,
         sent=_of_nodes(group, SENT, min),
         latest=_of_nodes(group, LATEST, max),
@@ -76,6 +83,12 @@ def _share_a_host(group: GroupRecord) -> bool:
     """Whether members listen at one address."""
     addresses = [place.address for place in group.places if place.address is not None]
     return len(set(addresses)) < len(addresses)
+
+
+def _has_reference(place: MemberRecord, metric: str) -> bool:
+    """Whether a member has a reference for this metric, which the check judges."""
+    without = (finding.evidence.get("metrics") for finding in place.findings if finding.code == NOT_JUDGED)
+    return not any(isinstance(names, list) and metric in names for names in without)
 
 
 def _rails(group: GroupRecord, metric: str) -> tuple[float, ...]:

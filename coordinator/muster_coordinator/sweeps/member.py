@@ -19,6 +19,7 @@ from typing import TypeGuard
 
 from muster.check import Scope
 from muster.model import LARGEST_NUMBER, Finding, RankResult, Severity, Verdict, worst
+from muster.nccl_tests_table import results_in
 from muster.wire.messages import Accepted
 from muster_coordinator.model.finding_size import first_within
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupState, MemberRecord
@@ -152,6 +153,7 @@ class GroupMember:
             verdict=self.verdict,
             findings=self.findings,
             measured=tuple(rank.metrics for rank in self.results or ()),
+            by_size=next(filter(None, (results_in(rank.facts) for rank in self.results or ())), ()),
             clock_ahead_s=self.clock_ahead_s,
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
 from muster_coordinator.localize.strategies.pairs import Pairing
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.probes import CheckAbilities, Site
@@ -27,7 +28,7 @@ class SweepPlan:
 
     `absent` are selected nodes that cannot take part, each with the reason. `most_ranks` is the highest number of ranks
     of each node; a node without an entry has one. `abilities` are those of the check on these nodes. `asked` is the
-    request, `origin` says what made it, and `requested_by` which person.
+    request, `origin` says what made it, and `requested_by` which person. `prior` is what earlier sweeps know.
     """
 
     id: str
@@ -45,3 +46,4 @@ class SweepPlan:
     abilities: CheckAbilities = NO_ABILITIES
     limits: SweepLimits = field(default_factory=SweepLimits)
     priority: int = 0
+    prior: SweepPrior = NO_PRIOR

@@ -108,6 +108,7 @@ def _plan(
             rail_metric=check.by_rail,
             expected_s=group_s,
             scope=check.scope,
+            judged_metric=check.objective if check.objective in check.judged else None,
             cause=event.sweep,
         ),
         nodes=tuple(node.name for node in members),

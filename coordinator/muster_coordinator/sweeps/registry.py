@@ -6,20 +6,24 @@ join a group once it has been heard.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from muster.errors import Refused, unknown
 from muster.model import Topology
 from muster.nouns import count
 from muster.wire.messages import AnyGroupReply
 from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, LogNotBegun, SweepRequested, Ticked
 from muster_coordinator.model.orders import Orders
+from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_id import sweep_id
 from muster_coordinator.model.sweep_records import BY_REQUEST, SweepRecord, SweepRequest
 from muster_coordinator.sweeps.forecast import Forecast, forecast
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.occupancy import Occupancy
+from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.sweeps.planning import offered_checks, plan_again, plan_sweep
 from muster_coordinator.sweeps.recovery import (
     RESTARTED,
@@ -30,6 +34,7 @@ from muster_coordinator.sweeps.recovery import (
     save_commands,
 )
 from muster_coordinator.sweeps.sweep import Sweep
+from muster_coordinator.sweeps.sweep_history import SweepHistory
 from muster_coordinator.sweeps.timetable import Due, SkippedSweep, Timetable
 
 ENDED_SWEEPS_KEPT = 100
@@ -63,15 +68,18 @@ class SweepRegistry:
         self._after_restart = after_restart
         self._timetable = timetable
         self._ended: OrderedDict[str, SweepRecord] = OrderedDict()
+        self._history = SweepHistory()
         self._occupancy = Occupancy()
         self._unheard: set[str] = set()  # nodes that were online and have not been heard since the start
 
-    def restore(self, unfinished: Iterable[SweepRecord], past: Iterable[SweepRecord], now: float) -> list[FleetCommand]:
+    def restore(self, saved: StoredFleet, past: Iterable[SweepRecord], now: float) -> list[FleetCommand]:
         """Resumes or ends the stored sweeps that are unfinished, and resumes the timetable after the `past` sweeps."""
+        for record in saved.swept:
+            self._history.note(record)
         self._unheard.update(name for name, node in self._registry.nodes.items() if node.online)
         self._occupancy.take(self._unheard, now)
         commands: list[FleetCommand] = []
-        for record in unfinished:
+        for record in saved.sweeps:
             commands += release_members(record, self._orders, now)
             commands += self._resume_or_end(interrupted(record, now), now)
         self._timetable.resume(past, self._registry.nodes, now)
@@ -160,7 +168,7 @@ class SweepRegistry:
         requested = sum(sweep.plan.origin == BY_REQUEST for sweep in self.running.values())
         if event.origin == BY_REQUEST and requested >= MOST_REQUESTED:
             raise Refused(f"{requested} sweeps have not ended yet: wait until one ends, or abort one")
-        plan = plan_sweep(event, self._registry.nodes, self._declared)
+        plan = self._after_history(plan_sweep(event, self._registry.nodes, self._declared), now)
         sweep = self.running[plan.id] = Sweep(plan, self._orders, self._occupancy, now)
         self._timetable.note_swept(plan.nodes)
         self._counts.sweeps += 1
@@ -197,7 +205,7 @@ class SweepRegistry:
     def _resume_or_end(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         """Resumes a sweep of an earlier coordinator, or ends it."""
         try:
-            plan = plan_again(record, self._registry.nodes)
+            plan = self._after_history(plan_again(record, self._registry.nodes), now)
         except Refused as refused:
             ended = aborted(record, now, f"{RESTARTED}: {refused}")
             return [*save_commands(ended), *self._conclude(ended, now)]
@@ -206,6 +214,13 @@ class SweepRegistry:
         resumes = self._after_restart is AfterRestart.RESUME
         commands = self._resume(sweep, now) if resumes else sweep.give_up(RESTARTED, now)
         return [*commands, *self._settle(sweep, now)]
+
+    def _after_history(self, plan: SweepPlan, now: float) -> SweepPlan:
+        """The plan with what ended sweeps and background checks know about its nodes, for the strategy that uses it."""
+        if plan.strategy is not Strategy.ADAPTIVE:
+            return plan
+        nodes = (self._registry.nodes[name] for name in plan.nodes)
+        return replace(plan, prior=self._history.prior(plan.task.check, nodes, now))
 
     def _resume(self, sweep: Sweep, now: float) -> list[FleetCommand]:
         """Plans the next round without the nodes that are lost."""
@@ -235,6 +250,7 @@ class SweepRegistry:
 
     def _conclude(self, record: SweepRecord, now: float) -> list[FleetCommand]:
         self._ended[record.id] = record
+        self._history.note(record)
         if len(self._ended) > ENDED_SWEEPS_KEPT:
             self._ended.popitem(last=False)
         for name in record.tested_nodes:

@@ -172,11 +172,13 @@ class Sweep:
             failed_fabric=report.failed_fabric,
             cleared_nodes=tuple(node for node in self.plan.nodes if node in report.cleared and node not in failed),
             inconclusive=tuple(inconclusive),
+            suspicions=report.suspicions,
             absent=dict(absent),
             spent_node_s=self._cost.spent_node_s,
             created_at=self._created_at,
             ended_at=self._ended_at,
             reason=self._reason,
+            smallest_loss=report.smallest_loss,
             notes=notes(inconclusive, self._evidence, report, self._log, ended_early=self._reason is not None),
         )
 

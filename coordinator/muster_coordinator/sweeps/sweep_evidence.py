@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.strategies.strategy import planner_of
+from muster_coordinator.localize.strategies.strategy import Strategy, planner_of
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
@@ -36,6 +36,7 @@ class SweepEvidence:
             seed=plan.id,
             pairing=plan.pairing,
             passes=plan.passes,
+            prior=plan.prior,
         )
 
     def add(self, record: GroupRecord, again: Formation | None, *, live: int) -> None:
@@ -47,7 +48,7 @@ class SweepEvidence:
             missed = [blame for blame in record.blamed if blame.node not in again.members]
         else:
             beside = live + len(self._ended_at) - bisect_right(self._ended_at, record.started_at)
-            run = group_run_of(record, self._plan.task.rail_metric, beside)
+            run = self._group_run(record, beside)
             self.runs.append(run)
             self._ended_at.append(record.ended_at or record.started_at)
             missed = [blame for blame in record.blamed if run.outcome is RunOutcome.VOID and _is_lost(blame, record)]
@@ -64,7 +65,7 @@ class SweepEvidence:
         for stage in record.rounds:
             groups = [group for group in stage.groups if group.is_evidence]
             for group, beside in zip(groups, _beside(groups), strict=True):
-                self.runs.append(group_run_of(group, self._plan.task.rail_metric, beside))
+                self.runs.append(self._group_run(group, beside))
 
     def next_groups(self, rounds: int) -> list[Formation]:
         """The groups that the strategy runs after this number of rounds; none if nothing more can be learned."""
@@ -74,7 +75,8 @@ class SweepEvidence:
 
     def report(self) -> DiagnosisReport:
         """The report of the diagnosis from the runs so far."""
-        diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(self.runs)), self._plan.abilities)
+        evidence, compares = GroupEvidence(self.sites, tuple(self.runs)), self._plan.strategy is not Strategy.WHOLE
+        diagnosis = Diagnosis(evidence, self._plan.abilities, self._plan.prior, compares=compares)
         return report_of(diagnosis, self._plan.task.check, self._plan.task.objective)
 
     def measured_pairs(self) -> list[MeasuredPair]:
@@ -83,6 +85,10 @@ class SweepEvidence:
         return [
             MeasuredPair(run.members[0], run.members[1], run.objective) for run in good if run.objective is not None
         ]
+
+    def _group_run(self, record: GroupRecord, beside: int) -> GroupRun:
+        task = self._plan.task
+        return group_run_of(record, task.rail_metric, task.judged_metric, beside)
 
 
 def _beside(groups: Sequence[GroupRecord]) -> list[int]:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.errors import Refused, unknown
+from muster.hostlist import expand
 from muster.model import Topology
 from muster.nouns import count
-from muster_coordinator.topology.hostlist import expand
 from muster_coordinator.topology.selection_term import KEYS, LABEL, STATES, Candidate, Term, is_pattern
 
 EXAMPLE = "for example rack=r1,r2 or node-[1-16] or label:pool=a3"

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from muster.hostlist import expand
 from muster.model import Topology
-from muster_coordinator.topology.hostlist import expand
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/+-]*")
 

@@ -1,5 +1,6 @@
 """Routes about acceptance reports: nodes and jobs send them, people and programs read them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -30,6 +31,7 @@ class AcceptanceApi:
 
     pipeline: Pipeline
     reports: AcceptanceReports
+    note_stored: Callable[[AcceptanceRecord], None]
     bodies: LargeBodies = field(default_factory=partial(LargeBodies, MOST_BYTES))
 
     async def send(self, request: web.Request) -> web.Response:
@@ -42,6 +44,7 @@ class AcceptanceApi:
             sent = await body(taken, NewAcceptance)
             record = self._record(sent, named_requester(request, sent.by).name)
         stored = await self.reports.add(record)
+        self.note_stored(record)
         return answer(stored, HTTPStatus.CREATED, Location=f"{ACCEPTANCE}/{stored.id}")
 
     def _record(self, sent: NewAcceptance, by: str) -> AcceptanceRecord:

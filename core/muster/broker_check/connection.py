@@ -86,13 +86,17 @@ async def received(client: aiomqtt.Client, count: int, within_s: float = ANSWERE
 
 
 async def topics_before(client: aiomqtt.Client, last: str) -> set[str]:
-    """The topics of the messages that come before one on `last`. Raises TimeoutError if that does not come."""
+    """The topics of new messages that come before one on `last`. Raises TimeoutError if that does not come.
+
+    What the broker has kept is older: the coordinator's own messages, for example.
+    """
     topics: set[str] = set()
     async with asyncio.timeout(ANSWERED_WITHIN_S):
         async for message in client.messages:
             if message.topic.value == last:
                 break
-            topics.add(message.topic.value)
+            if not message.retain:
+                topics.add(message.topic.value)
     return topics
 
 

@@ -100,6 +100,21 @@ def _without_urls(value: Any) -> Any:
 
 @app.command()
 @options_of(load_settings)
+def example(settings: "Settings") -> None:
+    """Print a settings file in which every setting is a comment with its default.
+
+    It has the tables of the plugins that are loaded here, too.
+    """
+    from muster import logs, plugins  # noqa: PLC0415 (see above)
+    from muster.config import Config  # noqa: PLC0415 (see above)
+    from muster.settings_example import settings_example  # noqa: PLC0415 (see above)
+
+    logs.configure(settings.log)
+    say(settings_example(plugins.load(Config(settings)).config.claimed), end="")
+
+
+@app.command()
+@options_of(load_settings)
 def check(settings: "Settings") -> None:
     """Check settings, plugin tables, files and check parameters; say what is wrong."""
     from muster import logs, plugins  # noqa: PLC0415 (see above)

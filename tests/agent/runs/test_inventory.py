@@ -25,12 +25,13 @@ def test_the_operator_goes_before_labels_and_labels_before_what_was_found():
     assert inventory.labels == labels
 
 
-def test_labels_that_a_plugin_found_count_where_there_is_no_file():
-    """They place the node as those of a file do."""
+def test_labels_that_a_plugin_found_count_where_the_file_has_none():
+    """They place the node as those of a file do, which have precedence."""
     found = Inventory(labels={"example.com/row": "7"})
     inventory = completed(found, Settings(topology_labels=TopologyLabels(rack="example.com/row")), {})
     assert (inventory.labels, inventory.topology.rack) == (found.labels, "7")
-    assert completed(found, Settings(), {"a": "b"}).labels == {"a": "b"}
+    assert completed(found, Settings(), {"a": "b"}).labels == {"a": "b", "example.com/row": "7"}
+    assert completed(found, Settings(), {"example.com/row": "8"}).labels == {"example.com/row": "8"}
 
 
 LABEL = "node.kubernetes.io/instance-type"

@@ -169,6 +169,16 @@ async def test_all_plugins_say_what_they_know_of_the_machine_type(running):
         assert (await runs.resident.inventory()).machine_types == (own,)
 
 
+async def test_labels_of_plugins_come_with_the_inventory(running):
+    """What the plugin with the inventory says has precedence, and labels that Kubernetes would refuse are left out."""
+    inventory = Inventory(devices=(GPU,), labels={"a": "1"})
+    hooks = {"muster_inventory": lambda: inventory, "muster_labels": lambda: {"a": "2", "b": "3"}}
+    async with running(hooks=hooks) as runs:
+        assert (await runs.resident.inventory()).labels == {"a": "1", "b": "3"}
+    async with running(hooks={**hooks, "muster_labels": lambda: {"b": "<3>"}}) as runs:
+        assert await runs.resident.inventory() == inventory
+
+
 def broken() -> Inventory:
     raise RuntimeError("no driver")
 

@@ -172,8 +172,19 @@ def test_without_a_coordinator(muster):
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
-def test_fail_on_needs_a_verdict(muster, more):
+@pytest.mark.parametrize("option", [("--fail-on", "fail"), ("--format", "csv")])
+def test_some_options_need_the_end_of_the_sweep(muster, option, more):
     """Without --wait there is none, and the option would do nothing."""
-    refused = muster("sweep", "start", "--check", "gemm", "--fail-on", "fail", *more)
+    refused = muster("sweep", "start", "--check", "gemm", *option, *more)
     assert (refused.returncode, refused.stdout) == (64, "")
-    assert refused.stderr.startswith("muster: --fail-on needs --wait: ")
+    assert refused.stderr.startswith(f"muster: {option[0]} needs --wait: ")
+
+
+async def test_a_format_takes_the_place_of_the_report(sweep, coordinator, nodes):
+    """The same text that `sweep export` writes; the exit code is still the verdict."""
+    async with nodes(coordinator, "n1", "n2", "n3", "n4") as them:
+        them["n2"].verdict = "FAIL"
+        done = await sweep(*START, "--wait", "--format", "csv")
+        (started,) = {line.split(",")[0] for line in done.stdout.splitlines()[1:]}
+        exported = await sweep("export", started, "--format", "csv")
+    assert (done.returncode, done.stdout) == (2, exported.stdout)

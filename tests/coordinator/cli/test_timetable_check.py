@@ -38,4 +38,4 @@ def test_where_there_is_no_coordinator_schedules_are_not_looked_at(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("muster_coordinator.sweeps.schedule")]:
         monkeypatch.delitem(sys.modules, name)
     (said,) = timetable(config(schedules=nightly("61 2 * * *")), None)
-    assert said == "Schedules not checked: cronsim is not installed: pip install 'gpu-muster[coordinator]'"
+    assert said == "Schedules not checked: cronsim is not installed; install it: pip install 'gpu-muster[coordinator]'"

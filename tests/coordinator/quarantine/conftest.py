@@ -129,6 +129,7 @@ class Told:
         own_checks: tuple[str, ...] = ("gemm", "nvml"),
         place: str | None = None,
         usual_checks: tuple[str, ...] = (),
+        departure: str | None = None,
     ) -> None:
         silent_after_s = {"gemm": 120.0, "memory": 1000.0, "nvml": 100.0}
         self.tell(
@@ -138,6 +139,7 @@ class Told:
                 own_checks=own_checks,
                 usual_checks=usual_checks,
                 silent_after_s=silent_after_s,
+                departure=departure,
             )
         )
 

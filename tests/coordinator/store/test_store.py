@@ -21,7 +21,14 @@ from muster_coordinator.model.events import (
 from muster_coordinator.model.evidence_record import EvidenceRecord
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_records import FailedNode, GroupRecord, GroupState, RoundRecord, SweepState
+from muster_coordinator.model.sweep_records import (
+    FailedNode,
+    GroupRecord,
+    GroupState,
+    RoundRecord,
+    Suspicion,
+    SweepState,
+)
 from muster_coordinator.store import last_runs, stored_sweeps
 from muster_coordinator.store.runs_view import RunFilter
 from muster_coordinator.store.store import Store
@@ -46,6 +53,21 @@ async def test_what_was_written_comes_back_after_a_restart(settings):
     assert saved.runs == (run,)
     assert saved.streams == {("n1", "s"): 1}
     assert saved.sweeps == (make_sweep("a"),)
+
+
+async def test_the_last_ended_sweeps_of_several_nodes_come_back(store, monkeypatch):
+    """The oldest first, with what they leave open; not those that run, had one node, or are too many or too old."""
+    monkeypatch.setattr(stored_sweeps, "MOST_SWEPT", 2)
+    left = Suspicion(node="n1", bad=(("n2",),), good=3)
+    end = {"ended_at": START + 9.0, "suspicions": (left,)}
+    ended = [make_sweep(name, SweepState.FINISHED, START + at).model_copy(update=end) for at, name in enumerate("abc")]
+    alone = make_sweep("alone", SweepState.FINISHED, START + 5).model_copy(update={"nodes": ("n1",), **end})
+    await store.write([SaveSweep(sweep) for sweep in (*ended, alone, make_sweep("running", at=START + 6))])
+    assert (await store.saved()).swept == tuple(ended[1:])
+    much_later = START + (stored_sweeps.SWEPT_DAYS + 1) * stored_sweeps.DAY_S
+    late = make_sweep("late", SweepState.ABORTED, much_later).model_copy(update={"ended_at": much_later})
+    await store.write([SaveSweep(late)])
+    assert [sweep.id for sweep in (await store.saved()).swept] == ["late"]
 
 
 def make_reference(number: int, **values) -> ReferenceRecord:

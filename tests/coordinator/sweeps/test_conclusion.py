@@ -16,9 +16,11 @@ def report(**found: Any) -> DiagnosisReport:
         "failed_fabric": (),
         "cleared": frozenset(),
         "suspects": (),
+        "suspicions": (),
         "missing_evidence": {},
         "why_slow": {},
         "observations": (),
+        "smallest_loss": None,
     }
     return DiagnosisReport(**nothing | found)
 

@@ -124,3 +124,22 @@ def test_one_rank_cannot_invent_rails(told: tuple[list[float | None], ...], rail
     places = tuple(MemberRecord(node=f"n{number}", measured=({"rails": values},)) for number, values in enumerate(told))
     ended = group([PASS, PASS]).model_copy(update={"by_rail": True, "places": places})
     assert group_run_of(ended, "rails").rails == rails
+
+
+@cases(
+    ("judged_metric", "without", "is_judged"),
+    [
+        ("busbw_gbps", [], True),
+        ("busbw_gbps", ["algbw_gbps"], True),
+        ("busbw_gbps", ["busbw_gbps"], False),
+        (None, [], False),
+    ],
+    ids=["all metrics have references", "another has none", "it has none", "the check does not judge it"],
+)
+def test_a_reference_judges_the_objective(judged_metric: str | None, without: list[str], is_judged: bool) -> None:
+    """If each member has one. Its agent names the metrics that have none."""
+    found = Finding(code="run.not_judged", summary="", severity=Severity.INFO, evidence={"metrics": [*without]})
+    ended = group([PASS, PASS])
+    places = (ended.places[0], ended.places[1].model_copy(update={"findings": (found,)}))
+    run = group_run_of(ended.model_copy(update={"places": places}), judged_metric=judged_metric)
+    assert run.is_judged is is_judged

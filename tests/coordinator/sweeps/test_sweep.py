@@ -39,13 +39,21 @@ def test_pairs_name_the_failing_node() -> None:
 
 def test_single_convicts_by_own_evidence_only() -> None:
     """FAIL convicts; a run that could not tell or was skipped leaves its node inconclusive, with the reason."""
-    record = Play(plan(Strategy.SINGLE, 5), n1="wrong", n2="run.raised", n3="run.skipped").to_end()
+    record = Play(plan(Strategy.SINGLE, 6), n1="wrong", n2="run.raised", n3="run.skipped").to_end()
     assert [(failed.node, failed.code) for failed in record.failed_nodes] == [("n1", "collective.failed")]
-    assert (record.inconclusive, record.cleared_nodes) == (("n2", "n3"), ("n0", "n4"))
+    assert (record.inconclusive, record.cleared_nodes) == (("n2", "n3"), ("n0", "n4", "n5"))
     assert record.notes == (
         "n2: n2: run.raised happened; it needs a good run alone",
         "n3: run.skipped: run.skipped happened",
     )
+
+
+def test_a_whole_group_passes_although_nothing_is_compared() -> None:
+    """It says that its nodes work together. A pair of another strategy is asked for more."""
+    whole, pair = (Play(plan(strategy, 2)).to_end() for strategy in (Strategy.WHOLE, Strategy.ADAPTIVE))
+    assert (whole.verdict, pair.verdict) == (Verdict.PASS, Verdict.UNKNOWN)
+    assert whole.smallest_loss == pair.smallest_loss == 1.0
+    assert pair.inconclusive == pair.nodes
 
 
 def test_a_whole_group_that_fails_convicts_nobody() -> None:
@@ -60,9 +68,9 @@ def test_a_whole_group_that_fails_convicts_nobody() -> None:
 
 def test_a_whole_group_is_formed_again_without_who_declined() -> None:
     """In the same round; who was left out is inconclusive with the reason, the others are cleared."""
-    record = Play(plan(Strategy.WHOLE, 4), n2="busy").to_end()
+    record = Play(plan(Strategy.WHOLE, 5), n2="busy").to_end()
     first, again = record.rounds[0].groups
-    assert (first.ending, again.members) == (Ending.NOT_FORMED, ("n0", "n1", "n3"))
+    assert (first.ending, again.members) == (Ending.NOT_FORMED, ("n0", "n1", "n3", "n4"))
     assert again.reasons == ("formed again without n2 (busy)",)
     assert (record.inconclusive, record.notes) == (("n2",), ("n2: busy: a job runs",))
     assert record.verdict is Verdict.UNKNOWN

@@ -34,7 +34,7 @@ NOT_FORMED = GroupRecord(
 )
 def test_a_round_that_was_not_run_in_full_is_run_again(stage: RoundRecord) -> None:
     """Whether its group waited for nodes, waited to be formed again, or was interrupted."""
-    play = Play(plan(Strategy.WHOLE, 3, limits=SweepLimits(rounds=1)))
+    play = Play(plan(Strategy.WHOLE, 4, limits=SweepLimits(rounds=1)))
     record = play.sweep.record().model_copy(update={"rounds": (stage,)})
     play.occupancy = Occupancy()
     play.sweep = Sweep(play.sweep.plan, Orders(8), play.occupancy, 0.0)

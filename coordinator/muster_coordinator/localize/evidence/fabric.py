@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 from muster_coordinator.model.probes import Site
@@ -56,6 +57,10 @@ class KnownFabric:
         leaves = [leaf for node in (one, other) if (leaf := self.sites[node].leaf) is not None]
         ends = leaves if len(leaves) == 2 else [one, other]
         return Path((min(ends), max(ends)), of_leaves=len(leaves) == 2)
+
+    def paths(self, nodes: Iterable[str]) -> frozenset[Path]:
+        """The paths between every two of these nodes."""
+        return frozenset(self.path(*ends) for ends in combinations(nodes, 2))
 
 
 def sides_of(passed: Iterable[tuple[str, ...]]) -> Mapping[str, frozenset[str]]:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.threshold import (
+    LEAST_SHORTFALL,
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
@@ -50,6 +51,14 @@ it reached this share of what the best runs of several nodes do.
 
 Example: links between leaves are 2:1 oversubscribed, so pairs across leaves reach 200 of 400 GB/s while all run at
 once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
+"""
+
+MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 1.0
+"""Where runs differ much, only a great loss is slow. A run clears its members only if it reached so much that they have
+hardly lost more than this share, even if noise of this many standard deviations helped them.
+
+Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
+65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
 
 MANY_ALONE = 3
@@ -118,6 +127,11 @@ class Thresholds:
             case RunKind.ACROSS:
                 return self._together_on_one_host if run.on_one_host else self.together
 
+    def noise_of(self, run: GroupRun) -> float:
+        """The relative standard deviation of runs like this one if nothing is wrong."""
+        share = self._spread[self.kind_of(run)].share
+        return max(share, SPREAD_ON_ONE_HOST) if run.on_one_host else share
+
     def is_slow(self, run: GroupRun) -> bool:
         """Whether the run completed but fell short of the typical value."""
         if run.outcome is not RunOutcome.GOOD or not run.objective:
@@ -133,10 +147,34 @@ class Thresholds:
 
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
-        return run.objective is None or run.objective >= CLEARING * self._best
+        return run.objective is None or run.objective >= self._clears_from(run)
+
+    def _clears_from(self, run: GroupRun) -> float:
+        """The value from which a run like this one clears its members.
+
+        On shared hosts noise is expected, and a reference knows better than noise.
+        """
+        least, threshold = CLEARING * self.best, self.of(run)
+        if threshold is None or run.on_one_host or run.is_judged:
+            return least
+        noise = NOISE_ABOVE * self._spread[self.kind_of(run)].share
+        return max(least, (1 - MOST_HIDDEN) * (1 + noise) * threshold.typical)
+
+    def smallest_loss(self, run: GroupRun) -> float | None:
+        """The smallest loss that a run like this one would have shown, as a share of what healthy nodes reach.
+
+        Where links between leaves are slower than NICs, a run across leaves shows only what exceeds the difference.
+        """
+        if (threshold := self.of(run)) is None:
+            return None
+        hidden_from, levels = threshold.visible_below, [threshold]
+        if len(run.members) > 1:
+            hidden_from = max(hidden_from, self._clears_from(run))
+            levels += [level for level in (self.together, self.within) if level is not None]
+        return max(1 - hidden_from / max(level.typical for level in levels), LEAST_SHORTFALL)
 
     @cached_property
-    def _best(self) -> float:
+    def best(self) -> float:
         """What more nodes than may lie have reached together with others, so at least one honest node has.
 
         Prevents: eleven liars of 232 nodes declare a leaf of their own and claim 1e30 GB/s in all their pairs there. No
@@ -192,11 +230,15 @@ class Thresholds:
 
     @cached_property
     def _reached(self) -> Mapping[RunKind, list[float]]:
-        """The values that runs of each kind are compared with."""
+        """The values that runs of each kind are compared with; of each node alone the best one.
+
+        Suspects run alone again and again. Prevents: 20 slow nodes run alone three times, and their 20 partners once.
+        """
+        alone = [*best_of_nodes(run for _, run in self._completed[RunKind.ALONE]).values()]
         if self.are_kinds_apart:
-            return {kind: _without_repeated(runs) for kind, runs in self._completed.items()}
+            kinds = (RunKind.INSIDE, RunKind.ACROSS)
+            return {RunKind.ALONE: alone, **{kind: _without_repeated(self._completed[kind]) for kind in kinds}}
         together = _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
-        alone = _without_repeated(self._completed[RunKind.ALONE])
         return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
 
     @cached_property
@@ -214,12 +256,12 @@ class Thresholds:
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
     def _together(self, kind: RunKind, spread: Spread) -> Threshold | None:
-        """The threshold for several nodes, after every value above `_best`, which may be a lie, is cut to it.
+        """The threshold for several nodes, after every value above `best`, which may be a lie, is cut to it.
 
         Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s, again and again. Three nodes may lie, so no value
         counts for more than what four nodes have reached.
         """
-        return threshold_of([min(value, self._best) for value in self._reached[kind]], spread)
+        return threshold_of([min(value, self.best) for value in self._reached[kind]], spread)
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""

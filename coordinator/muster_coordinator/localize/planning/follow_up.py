@@ -24,6 +24,7 @@ TOO_FEW_TO_COMPARE = 3
 """With three nodes, two runs may both have the slow one, and there is no other run to compare them with."""
 
 EVERY_TWO = "of three nodes each pair must run, or there is nothing to compare"
+WITHOUT = "all runs so far had {}; only a run without shows what is normal"
 INSIDE = "all runs crossed the path between leaves {} and {}; a run within a leaf shows whether that path is slow"
 
 
@@ -32,7 +33,7 @@ def follow_up(diagnosis: Diagnosis, absent: Set[str], *, seed: str, passes: int)
 
     Every node runs with others in at least `passes` runs. `seed` draws the partners.
     """
-    if needed := comparisons(diagnosis.evidence, absent):
+    if needed := comparisons(diagnosis.evidence, absent) or _without_uncompared(diagnosis, absent):
         return needed
     following = NextRound(diagnosis, frozenset(absent), passes, seed)
     following.plan()
@@ -47,13 +48,25 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     shows that it is not. The same happens if all runs crossed the only path between two leaves.
     """
     if len(evidence.sites) == TOO_FEW_TO_COMPARE:
-        every_two = ([Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2))
-        return still_to_run(every_two, evidence.runs, absent)
+        every_two = [[Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2)]
+        turns = 2 if any(map(evidence.is_barely_slow, evidence.runs)) else 1
+        return still_to_run(every_two * turns, evidence.runs, absent)
     path = only_path(evidence)
     if path is None or not path.of_leaves or len(set(path.ends)) != 2:
         return []
     present = [[node for node in evidence.fabric.leaves[leaf] if node not in absent] for leaf in path.ends]
     return [Probe((nodes[0], nodes[1]), INSIDE.format(*path.ends)) for nodes in present if len(nodes) > 1]
+
+
+def _without_uncompared(diagnosis: Diagnosis, absent: Set[str]) -> list[Probe]:
+    """A pair of other nodes if some node was in every run; none if there are no two others.
+
+    Prevents: of four nodes, d is broken. a-b and b-c pass, and nobody knows whether b slows both down.
+    """
+    others = [node for node in diagnosis.partners if node not in absent and node not in diagnosis.uncompared]
+    if not diagnosis.uncompared or len(others) < 2:
+        return []
+    return [Probe((others[0], others[1]), WITHOUT.format(" and ".join(sorted(diagnosis.uncompared))))]
 
 
 def only_path(evidence: GroupEvidence) -> Path | None:

@@ -11,8 +11,9 @@ are still free. Every node is in at most one group of a round. The order is that
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
 5. Nodes whose bad runs are explained by another node clear each other.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
-7. Controls run alone, to show the value that a healthy node reaches alone.
-8. All others meet once more if more passes were requested.
+7. Suspects of earlier sweeps meet more partners while the suspicion is open.
+8. Controls run alone, to show the value that a healthy node reaches alone.
+9. All others meet once more if more passes were requested.
 
 Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
 again: next it runs alone, beside two controls, three groups.
@@ -23,10 +24,13 @@ A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, 
 from collections.abc import Iterable
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hints import hints_of
+from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.partners import PartnerPool
 from muster_coordinator.localize.planning.probes import have_rails
+from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
@@ -70,11 +74,11 @@ class NextRound:
         self._used: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
         partners = (node for node in diagnosis.partners if node not in absent)
-        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless)
+        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless, diagnosis.prior.doubted)
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
-        waiting, excused = self._waiting_for_leaf() | self._waiting_for_type(), self._excused()
+        waiting, excused = self._waiting(), self._excused()
         inconclusive = [
             node for node in self._diagnosis.inconclusive if node not in self._absent and node not in waiting
         ]
@@ -88,8 +92,13 @@ class NextRound:
         self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
+        self._try_suspects()
         self._add_controls()
         self._add_pass()
+
+    def _waiting(self) -> set[str]:
+        """The nodes about which no run of their own tells more: they are slow alike, or others represent them."""
+        return self._waiting_for_leaf() | self._waiting_for_type() | self._diagnosis.nodes.slow_alike
 
     def _waiting_for_leaf(self) -> set[str]:
         """The nodes of suspected leaves that others represent."""
@@ -120,13 +129,16 @@ class NextRound:
 
     def _try_inside_leaves(self) -> None:
         """Two nodes of each suspected leaf together: they pass if only the paths to other leaves are bad."""
-        for leaf, chosen in self._diagnosis.leaves.suspected.items():
-            if self._diagnosis.leaves.bad_runs_inside(leaf):
-                continue
+        leaves = self._diagnosis.leaves
+        for leaf, chosen in leaves.suspected.items():
+            met = {node for run in leaves.bad_runs_inside(leaf) for node in run.members}
             others = (node for node in self._evidence.fabric.leaves[leaf] if node not in chosen)
-            pair = tuple(filter(self._is_free, (*others, *filter(self._has_run_alone, chosen))))[:2]
-            if len(pair) == 2:
-                self._add(pair, INSIDE.format(*pair, leaf))
+            waiting = (*others, *filter(self._has_run_alone, chosen))
+            free = [node for node in waiting if self._is_free(node) and node in self._suspects and node not in met]
+            for _ in range(leaves.runs_inside_missing(leaf)):
+                pair, free = tuple(free[:2]), free[2:]
+                if len(pair) == 2:
+                    self._add(pair, INSIDE.format(*pair, leaf))
 
     def _try_alone(self, nodes: Iterable[str]) -> None:
         for node in filter(self._is_free, nodes):
@@ -229,6 +241,14 @@ class NextRound:
                     if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
 
+    def _try_suspects(self) -> None:
+        """Runs nodes with another partner that are suspected since an earlier sweep."""
+        for record in filter(self._is_due_as_suspect, self._diagnosis.recurring.still_suspected):
+            self._partners.withdraw((record.node,))
+            met = partners_met(record, self._evidence.sites)
+            if (partner := self._partners.take_near(record.node, met, set())) is not None:
+                self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
+
     def _add_controls(self) -> None:
         """Healthy nodes that run alone beside suspects, to show the value that a node should reach alone."""
         if all(len(probe.members) > 1 for probe in self.probes):
@@ -238,9 +258,14 @@ class NextRound:
                 self._add((node,), CONTROL.format(node))
 
     def _add_pass(self) -> None:
-        """All healthy and free nodes run with others once more while more passes were requested."""
+        """All healthy and free nodes run with others once more while more passes are wanted.
+
+        After a run that was barely slow, they show how much runs differ, while the suspects run with others.
+        """
         done = {node: len(self._evidence.histories[node].good_together) for node in self._partners.rest()}
-        lacking = [node for node, passes in done.items() if passes < self._passes]
+        is_unsure = any(map(self._evidence.is_barely_slow, self._evidence.runs))
+        wanted = max(self._passes, FEWEST_BARELY_SLOW if is_unsure else 0)
+        lacking = [node for node, passes in done.items() if passes < wanted]
         if len(lacking) > 1:
             passes = max(done[node] for node in lacking)
             groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
@@ -255,13 +280,20 @@ class NextRound:
         return node not in self._used and node not in self._absent
 
     def _has_run_alone(self, node: str) -> bool:
-        return not self._diagnosis.abilities.alone or self._evidence.histories[node].times_alone > 0
+        """Also not, if it was slow in its only run alone, which chance may explain."""
+        history = self._evidence.histories[node]
+        wanted = ALONE_TRIES if history.bad_alone and not history.passed_alone else 1
+        return not self._diagnosis.abilities.alone or history.times_alone >= wanted
 
     def _is_due_alone(self, node: str, among: int) -> bool:
         """Whether its own run tells most about one of the suspects `among`. It tells nothing about slow rails."""
         if self._has_run_alone(node) or self._diagnosis.nodes.slow_rails(node):
             return False
         return among > FEW_SUSPECTS or len(self._suspects[node]) > 1
+
+    def _is_due_as_suspect(self, record: TrackRecord) -> bool:
+        history = self._evidence.histories[record.node]
+        return self._is_free(record.node) and len(history.good_together) + len(history.bad_together) < SUSPECT_RUNS
 
     def _has_met_enough(self, node: str) -> bool:
         history = self._evidence.histories[node]

@@ -22,11 +22,22 @@ MOST_NEAR = 3
 
 
 class PartnerPool:
-    """Hands out each of `nodes` once, in random order. `spotless` nodes have had no bad run."""
+    """Hands out each of `nodes` once, in random order. `spotless` nodes have had no bad run.
 
-    def __init__(self, nodes: Iterable[str], sites: Mapping[str, Site], seed: str, spotless: Set[str]) -> None:
+    Partners that are `doubted` come after all others.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[str],
+        sites: Mapping[str, Site],
+        seed: str,
+        spotless: Set[str],
+        doubted: Set[str] = frozenset(),
+    ) -> None:
         self._sites = sites
         self._spotless = spotless
+        self._doubted = doubted
         self._all = list(nodes)
         random.Random(seed).shuffle(self._all)  # noqa: S311 - no secret depends on it
         self._free = set(self._all)
@@ -47,29 +58,33 @@ class PartnerPool:
         Rule: after MOST_NEAR partners from its own leaf it meets others.
         Prevents: all liars declare the leaf of healthy n0 and fail with it. n0 would meet liars only.
         """
+        trusted = self._take_near(node, met, healthy, met | self._doubted)
+        return trusted or (self._take_near(node, met, healthy, met) if self._doubted else None)
+
+    def _take_near(self, node: str, met: Set[str], healthy: Set[str], avoid: Set[str]) -> str | None:
         here = self._sites[node]
         if here.leaf is None:
             near = self._next_to(node)
-            found = self._take(near, met) if met.isdisjoint(near) else None
-            return found or self._take(self._all, met)
+            found = self._take(near, avoid) if met.isdisjoint(near) else None
+            return found or self._take(self._all, avoid)
         leaves = {self._sites[other].leaf for other in met}
         found = None
         tried = sum(self._sites[other].leaf == here.leaf for other in met)
         if here.leaf not in {self._sites[other].leaf for other in healthy} and tried < MOST_NEAR:
-            beside = self._take(self._rack(here), met, lambda other: self._sites[other].leaf == here.leaf)
-            found = beside or self._take(self._leaf(here.leaf), met)
-        return found or self._take_elsewhere(met, leaves) or self._take(self._all, met)
+            beside = self._take(self._rack(here), avoid, lambda other: self._sites[other].leaf == here.leaf)
+            found = beside or self._take(self._leaf(here.leaf), avoid)
+        return found or self._take_elsewhere(avoid, leaves) or self._take(self._all, avoid)
 
-    def _take_elsewhere(self, met: Set[str], leaves: Set[str | None]) -> str | None:
+    def _take_elsewhere(self, avoid: Set[str], leaves: Set[str | None]) -> str | None:
         """A partner from none of these leaves; None if most free nodes stand at them and several nodes may lie.
 
         Prevents: each liar declares a leaf of its own. n0 has met the real leaves, so only the liars' leaves are left,
         and n0 would meet liars only.
         """
-        elsewhere = sum(node not in met and self._sites[node].leaf not in leaves for node in self._free)
+        elsewhere = sum(node not in avoid and self._sites[node].leaf not in leaves for node in self._free)
         if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:
             return None
-        return self._take(self._all, met, lambda other: self._sites[other].leaf not in leaves)
+        return self._take(self._all, avoid, lambda other: self._sites[other].leaf not in leaves)
 
     def take_at(self, leaf: str, met: Set[str]) -> str | None:
         """A partner at `leaf` that is not among `met`."""

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.model.probes import GroupRun
 
 SOFT_DOUBT, HARD_DOUBT = 0.5, 0.2
@@ -35,6 +36,7 @@ class Culprit:
     """A convicted part. `of` names one node, one leaf, or the ends of a path or link; `rails` those of the node.
 
     `runs` are the evidence against it. `slow`: it works but is slow. `intermittent`: it also had good runs.
+    `track` has the runs of earlier sweeps that are evidence, too.
     """
 
     part: Part
@@ -43,8 +45,11 @@ class Culprit:
     slow: bool
     rails: tuple[int, ...] = ()
     intermittent: bool = False
+    track: TrackRecord | None = None
 
     @property
     def confidence(self) -> float:
         """From 0 to 1. Example: two slow runs and a crash leave 0.5 x 0.5 x 0.2 of the doubt, so it is 0.95."""
-        return round(1 - math.prod(HARD_DOUBT if run.hard else SOFT_DOUBT for run in self.runs), 3)
+        doubt = math.prod(HARD_DOUBT if run.hard else SOFT_DOUBT for run in self.runs)
+        earlier = 0 if self.track is None else len(self.track.bad_earlier)
+        return round(1 - doubt * SOFT_DOUBT**earlier, 3)

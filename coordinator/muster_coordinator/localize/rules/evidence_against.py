@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.likelihood.track_record import Partners
 from muster_coordinator.localize.significance import FALSE_PATHS, liars_may_explain
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.normal.normality import liars_among
-
-Partners = tuple[str, ...]
 
 
 def drawn_partners(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> list[Partners]:
@@ -34,7 +33,7 @@ def drawn_partners(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) 
 
 def drawn_partners_missing(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> int:
     """How many more partners must be bad with `node` before they cannot all be liars; 0 if there are enough."""
-    drawn = [*_draws(evidence, node, drawn_partners(evidence, node, bad))]
+    drawn = [*draws(evidence, node, drawn_partners(evidence, node, bad))]
     nodes, missing = len(evidence.sites), 0
     while liars_may_explain(nodes, drawn):
         drawn.append((1, nodes - 1))
@@ -87,7 +86,7 @@ def disjoint(groups: Iterable[Partners]) -> list[Partners]:
     return found
 
 
-def _draws(evidence: GroupEvidence, node: str, found: Iterable[Partners]) -> Iterator[tuple[int, int]]:
+def draws(evidence: GroupEvidence, node: str, found: Iterable[Partners]) -> Iterator[tuple[int, int]]:
     """For each group of partners, their number and the number of nodes from which they were drawn.
 
     Rule: the first partner from the node's own leaf counts as drawn from the fleet, further ones as drawn from the

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
-from muster_coordinator.localize.rules.evidence_against import may_be_all_liars
+from muster_coordinator.localize.rules.evidence_against import disjoint, may_be_all_liars
 from muster_coordinator.model.probes import GroupRun
 
 LEAST_AT_LEAF, MOST_OF_LEAF = 3, 0.75
@@ -55,7 +55,7 @@ class LeafFaults:
         convicted without this rule, and none with it.
 
         In a large leaf, one node in eight may pass: its label is wrong, and it stands elsewhere. Nodes that took no
-        part do not count.
+        part do not count, nor do nodes that are slow alike: they tell nothing about the switch.
 
         Rule: nothing is suspected if only one leaf is known. Then no node is known to be at another leaf, and a slow
         fleet would look like a bad switch.
@@ -64,7 +64,8 @@ class LeafFaults:
         if len(evidence.fabric.leaves) < 2:
             return {}
         found = {}
-        for leaf, nodes in evidence.fabric.leaves.items():
+        for leaf, all_nodes in evidence.fabric.leaves.items():
+            nodes = [node for node in all_nodes if node not in self.clearance.nodes.slow_alike]
             suspects = [
                 node for node in nodes if node in self.clearance.nodes.suspects and node not in evidence.cleared
             ]
@@ -96,7 +97,12 @@ class LeafFaults:
             inside = self.bad_runs_inside(leaf)
             all_fail_outside = len(outside) == len(representatives)
             healthy_alone = all(map(nodes.is_healthy_alone, representatives))
-            if inside and all_fail_outside and healthy_alone and not may_be_all_liars(nodes.evidence, leaf):
+            if (
+                not self.runs_inside_missing(leaf)
+                and all_fail_outside
+                and healthy_alone
+                and not may_be_all_liars(nodes.evidence, leaf)
+            ):
                 found[leaf] = nodes.culprit(Part.LEAF, (leaf,), (*inside, *outside))
         return found
 
@@ -106,6 +112,20 @@ class LeafFaults:
         runs = {run.group: run for node in nodes for run in self.clearance.nodes.suspects.get(node, ())}
         inside = frozenset(nodes)
         return [run for run in runs.values() if inside.issuperset(run.members)]
+
+    def runs_inside_missing(self, leaf: str) -> int:
+        """How many more bad runs among nodes of a suspected leaf convict it; 0 if there are enough.
+
+        Rule: pairs that share no node, so that no bad link explains two of them, and as many as chance requires.
+        Prevents: others congest the uplinks of leaf a in the first round, and all its nodes are slow. a1 and a2 run
+        together, and a1 has a bad rail.
+        """
+        evidence = self.clearance.nodes.evidence
+        bad = {run.members: run for run in self.bad_runs_inside(leaf)}
+        runs = [bad[pair] for pair in disjoint(bad)]
+        possible = sum(evidence.histories[node].has_shown_something for node in evidence.fabric.leaves[leaf]) // 2
+        missing = self.clearance.nodes.ratios.runs_missing(runs, len(evidence.fabric.leaves))
+        return max(min(missing, possible - len(runs)), 0 if runs else 1)
 
     @cached_property
     def behind(self) -> frozenset[str]:

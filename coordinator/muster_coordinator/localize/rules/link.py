@@ -7,23 +7,24 @@ apart, and the node is convicted.
 Example: a4 is slow with c4, passes alone, and is slow with a1, of its own leaf, and with b1. c4, a1 and b1 pass with
 others. The link of a4 is convicted. If it ran rail by rail with a1 and b1 and only rail 2 was slow, rail 2 is.
 
-Two bad partners are not enough if the runs reached different bandwidths, and three not in a larger fleet: see
-`significance`. Where leaves are unknown, a bad switch or path may look like bad nodes, so more is asked.
+How many bad partners are enough depends on the fleet, on what chance does in it, and on how well the runs agree: see
+`likelihood`. Where leaves are unknown, a bad switch or path may look like bad nodes, so more is asked.
 
 Takes time in proportion to the suspects, times their bad runs, times the partners in these.
 """
 
-import statistics
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
 from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.significance import crowds, partners_needed, runs_agree
+from muster_coordinator.localize.significance import crowds
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
 FEW_SIDES = 5
@@ -51,13 +52,22 @@ sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
 
 
+ALIKE_AT_A_LEAF = 1.1
+"""The same for nodes with the label of one leaf: five standard deviations of the noise of a usual fabric."""
+
+
 @dataclass(frozen=True)
 class LinkFaults:
-    """The nodes whose link or rails are convicted, given these faults of paths and leaves."""
+    """The nodes whose link or rails are convicted, given these faults of paths and leaves.
+
+    `before` are the track records of earlier sweeps. Rule: if most nodes of a leaf were bad in these, none of their
+    links is convicted. Prevents: the switch of the leaf is bad half of the time, and one node is unlucky today.
+    """
 
     clearance: Clearance
     paths: PathFaults
     leaves: LeafFaults
+    before: TrackRecords
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -81,8 +91,17 @@ class LinkFaults:
         nodes = self.clearance.nodes
         if rails := nodes.slow_rails(node):
             return nodes.culprit(Part.RAIL, (node,), runs, rails=rails)
-        part = Part.NODE_LINK if nodes.evidence.histories[node].passed_alone else Part.NODE
-        return nodes.culprit(part, (node,), runs)
+        return nodes.culprit(Part.NODE_LINK if self._is_fast_alone(node) else Part.NODE, (node,), runs)
+
+    def _is_fast_alone(self, node: str) -> bool:
+        """Rule: a run alone speaks against the link only if it was compared with what others reach alone.
+
+        Prevents: a, b and c are all nodes of a sweep. a is slow with b and with c. Alone it is slow too, but that is
+        the only run alone. Its healthy link would be convicted.
+        """
+        evidence = self.clearance.nodes.evidence
+        alone = (run for run in evidence.histories[node].good if len(run.members) == 1)
+        return any(run.objective is None or evidence.thresholds.of(run) is not None for run in alone)
 
     @cached_property
     def alike(self) -> frozenset[str]:
@@ -103,37 +122,38 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.most_of_a_leaf
+        return self.alike | self.perhaps_behind | self.alike_at_a_leaf | self.before.of_bad_leaves
 
     @cached_property
-    def most_of_a_leaf(self) -> frozenset[str]:
-        """Rule: if most nodes of a leaf fail with everyone, none of their links is convicted.
+    def alike_at_a_leaf(self) -> frozenset[str]:
+        """Rule: if two nodes of a leaf fail with everyone and alike, none of their links is convicted.
 
-        Prevents: leaf a has a bad switch, and three healthy nodes are labelled as if they stood there. They pass, so
-        the switch is not convicted, but 13 healthy links would be.
+        Two bad links of one leaf rarely reach the same. Prevents: leaf a has a bad switch, and three healthy nodes are
+        labelled as if they stood there. They pass, so the switch is not convicted, but 13 healthy links would be.
         """
-        found: set[str] = set()
-        for nodes in self.clearance.nodes.evidence.fabric.leaves.values():
-            failing = self._isolated.keys() & {*nodes}
-            if len(failing) >= max(LEAST_AT_LEAF, len(nodes) / 2):
-                found |= failing
-        return frozenset(found)
+        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
+        return frozenset(
+            node for nodes in leaves for node in self._crowd(self._isolated.keys() & {*nodes}, LEAST_ALIKE)
+        )
 
     @cached_property
     def perhaps_behind(self) -> frozenset[str]:
-        """Rule: a node that fails with everyone like the nodes of a convicted leaf is not convicted.
+        """Rule: a node that fails with everyone like several suspects of one leaf is not convicted.
 
-        Prevents: leaf a has a bad switch, and a4 is labelled as if it stood at leaf b. Its link looks bad: it passes
-        alone, and is slow with nodes of all leaves, those of leaf b included.
+        Prevents: leaf a has a bad switch or bad uplinks, and a4 is labelled as if it stood at leaf b. Its link looks
+        bad: it passes alone, and is slow with nodes of all leaves, those of leaf b included.
         """
-        convicted = self.leaves.convicted.values()
-        levels = [statistics.median(run.objective or 0.0 for run in culprit.runs) for culprit in convicted]
-        return frozenset(
-            node
-            for node in self._isolated
-            for level in levels
-            if self._reached(node) <= ALIKE * level <= ALIKE**2 * self._reached(node)
-        )
+        suspects = self.clearance.nodes.suspects.keys()
+        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
+        crowded = (level for nodes in leaves for level in self._crowd(suspects & {*nodes}, LEAST_AT_LEAF).values())
+        convicted = (max(run.objective or 0.0 for run in culprit.runs) for culprit in self.leaves.convicted.values())
+        levels = sorted((*crowded, *convicted))
+        return frozenset(node for node in self._isolated if _has_near(levels, self._reached(node)))
+
+    def _crowd(self, nodes: Iterable[str], enough: int) -> Mapping[str, float]:
+        """What those of these nodes have reached with healthy nodes that are at least `enough` and alike."""
+        reached = {node: self._reached(node) for node in nodes if self.clearance.runs_with_healthy(node)}
+        return {node: reached[node] for node in crowds(reached, ALIKE_AT_A_LEAF, enough)}
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:
@@ -163,30 +183,37 @@ class LinkFaults:
     def partners_missing(self, node: str) -> int:
         """How many more partners a suspect must fail with; 0 if there are enough.
 
-        Rule: enough to be significant, and enough of them healthy and drawn at random that they cannot all be liars.
-        That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed with no other
-        node either. Each of the three may be the bad one, and the one that was tried most would be convicted.
-        """
-        partners = disjoint(run.others(node) for run in self.clearance.nodes.suspects[node])
-        return max(
-            self.partners_needed(node) - len(partners),
-            drawn_partners_missing(self.clearance.nodes.evidence, node, self.clearance.runs_with_healthy(node)),
-        )
-
-    def partners_needed(self, node: str) -> int:
-        """The number of partners with which a suspect must fail, but not more than exist.
-
-        Rule: one more if its bad runs reached different bandwidths.
-        Prevents: a4 reaches 0.3 with c4 and with b1, but 0.6 with a1. Two faults that happen to meet a4 do that; one
-        permanent fault does not.
-        Rule: one more if no other node is known to be at its leaf and there are too many sides to try all.
-        Prevents: nobody has declared leaves, and the partners of a on two of six sides may all be behind one bad path.
+        Rule: enough that chance does not explain them, and enough of them healthy and drawn at random that they cannot
+        all be liars. That is two at least, in the smallest fleet. Prevents: a fails with b and c, which have passed
+        with no other node either. Each of the three may be the bad one, and the one that was tried most would be
+        convicted.
         """
         nodes = self.clearance.nodes
-        unknown_place = not nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
-        more = unknown_place or not runs_agree(nodes.suspects[node])
+        bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
+        runs = [bad[partners] for partners in disjoint(bad)]
         others = len(nodes.evidence.sites) - len(nodes.convicted) - 1
-        return min(partners_needed(len(nodes.evidence.sites), nodes.suspects[node]) + more, others)
+        candidates = len(nodes.evidence.sites)
+        missing = nodes.ratios.runs_missing(runs, candidates)
+        if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
+            missing += 1
+        return max(
+            min(missing, others - len(runs)),
+            nodes.evidence.runs_missing(nodes.suspects[node]),
+            drawn_partners_missing(nodes.evidence, node, self.clearance.runs_with_healthy(node)),
+        )
+
+    def _crosses_bad_path(self, run: GroupRun) -> bool:
+        """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""
+        paths = self.clearance.nodes.evidence.fabric.paths(run.members)
+        return any(path.of_leaves for path in paths & self.paths.never_good.keys())
+
+    def _is_at_unknown_place(self, node: str) -> bool:
+        """Whether no other node is known to be at its leaf, and there are too many sides to try all.
+
+        Rule: such a node needs one more partner. Prevents: nobody has declared leaves, and the partners of a on two of
+        six sides may all be behind one bad path.
+        """
+        return not self.clearance.nodes.evidence.fabric.neighbours(node) and len(self._sides) > FEW_SIDES
 
     def _healthy_partners(self, node: str) -> list[tuple[str, ...]]:
         return disjoint(run.others(node) for run in self.clearance.runs_with_healthy(node))
@@ -216,9 +243,12 @@ class LinkFaults:
         return frozenset(self.clearance.nodes.evidence.sides.values())
 
     def _reached(self, node: str) -> float:
-        """The bandwidth of the bad runs of a node among healthy nodes; 0 if they broke."""
+        """The highest bandwidth of the bad runs of a node among healthy nodes; 0 if all broke.
+
+        Other groups that shared the links made the others slower.
+        """
         runs = self.clearance.runs_with_healthy(node)
-        return statistics.median((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
+        return max((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
 
 
 def alike(reached: Mapping[str, float]) -> frozenset[str]:
@@ -228,3 +258,9 @@ def alike(reached: Mapping[str, float]) -> frozenset[str]:
     stay inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
     """
     return crowds(reached, ALIKE, max(LEAST_ALIKE, SHARE_ALIKE * len(reached)))
+
+
+def _has_near(levels: Sequence[float], reached: float) -> bool:
+    """Whether one of these sorted levels is as close as those of nodes behind one switch."""
+    place = bisect_left(levels, reached / ALIKE_AT_A_LEAF)
+    return place < len(levels) and levels[place] <= ALIKE_AT_A_LEAF * reached

@@ -9,14 +9,15 @@ no suspect although it has a bad run.
 Takes time in proportion to the bad runs, times their members.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.likelihood.likelihood_ratio import LikelihoodRatios, bound
 from muster_coordinator.localize.rules.culprit import Culprit, Part
-from muster_coordinator.localize.rules.evidence_against import drawn_partners_missing
-from muster_coordinator.localize.significance import runs_may_be_chance
+from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
+from muster_coordinator.localize.rules.population import slow_alike
 from muster_coordinator.model.probes import CheckAbilities, GroupRun
 
 
@@ -28,13 +29,23 @@ class NodeFaults:
     abilities: CheckAbilities
 
     @cached_property
+    def ratios(self) -> LikelihoodRatios:
+        """How much more likely a bad part makes runs than chance does."""
+        return LikelihoodRatios(self.evidence)
+
+    @cached_property
+    def slow_alike(self) -> frozenset[str]:
+        """The nodes that are so many, and slow so much alike, that they have a common cause."""
+        return slow_alike(self.evidence)
+
+    @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
         """The runs that convict each node. One of three rules is enough."""
         found = {}
         for node, history in self.evidence.histories.items():
             if not history.own_failures:
                 continue
-            against = self._unexcused(node) if history.times_clear else history.bad
+            against = self._against(node)
             if (
                 history.failed_alone
                 or self._is_bad_alone_and_again(node, against)
@@ -43,23 +54,42 @@ class NodeFaults:
                 found[node] = self.culprit(Part.NODE, (node,), against, intermittent=history.times_clear > 0)
         return found
 
+    def _against(self, node: str) -> list[GroupRun]:
+        history = self.evidence.histories[node]
+        return self._unexcused(node) if history.times_clear else history.bad
+
     def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
-        """Rule: a node is convicted if it was bad alone and in another run, too.
+        """Rule: a node is convicted if it was bad alone and in another run, too, unless many are slow alike.
 
         A verdict FAIL alone is enough by itself: it says what is broken. Slow or crashed alone is not. Prevents: other
         work on the host takes a core during the one run that a4 has alone. a4 reaches 0.3 of normal, and would be
         convicted by a single run.
         """
-        history = self.evidence.histories[node]
-        return history.bad_alone and len(against) > 1 and not self._may_be_chance(against, history.times_clear)
+        if not self.evidence.histories[node].bad_alone or len(against) < 2 or node in self.slow_alike:
+            return False
+        enough = self.log_ratio(node) >= self.bound and not self.evidence.runs_missing(against)
+        return enough or self._crashed_itself(node, against)
 
-    def _may_be_chance(self, against: Sequence[GroupRun], good: int) -> bool:
-        """Rule: so many bad runs, among so many in all, must be too rare by chance for a node of this fleet.
+    def _crashed_itself(self, node: str, against: Iterable[GroupRun]) -> bool:
+        """Noise makes no ranks crash."""
+        return any(run.hard and (node in run.crashed or len(run.members) == 1) for run in against)
 
-        Prevents: one run in fifty takes three times as long. Of 64 nodes, n7 is slow with n9 and once more alone. That
-        happens to some node in one sweep of forty.
+    def log_ratio(self, node: str) -> float:
+        """The logarithm of how much more likely the runs of a node are if it is bad in itself; partners count once.
+
+        Rule: the ratio must reach `bound`. Prevents: one run in fifty takes three times as long. Of 64 nodes, n7 is
+        slow with n9 and once more alone. That happens to some node in one sweep of forty.
         """
-        return runs_may_be_chance(len(self.evidence.sites), against, good, self.evidence.bad_at_random)
+        against = self._against(node)
+        met = {run.others(node): run for run in against}
+        once = [met[partners] for partners in disjoint(filter(None, met))]
+        alone = [run for run in against if len(run.members) == 1]
+        return self.ratios.log_ratio_of_node([*alone, *once], self.evidence.histories[node].times_clear)
+
+    @cached_property
+    def bound(self) -> float:
+        """The least `log_ratio` that convicts a node of this fleet."""
+        return bound(len(self.evidence.sites))
 
     def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
         """Rule: a node is convicted if its ranks crashed beside several partners that the coordinator drew.
@@ -100,9 +130,11 @@ class NodeFaults:
     def is_unexplained(self, run: GroupRun) -> bool:
         """Rule: a bad run counts against no other member if a member is convicted by itself.
 
-        Prevents: a is broken and ran with b, c and d. Each of them would remain a suspect because of a.
+        Prevents: a is broken and ran with b, c and d. Each of them would remain a suspect because of a. Nodes that are
+        slow alike explain what is slow, too.
         """
-        return self.convicted.keys().isdisjoint(run.members)
+        explained = self.evidence.thresholds.is_slow(run) and not self.slow_alike.isdisjoint(run.members)
+        return not explained and self.convicted.keys().isdisjoint(run.members)
 
     def is_suspect(self, node: str) -> bool:
         """Whether bad runs of a node are unexplained, or it was bad by itself."""
@@ -114,12 +146,13 @@ class NodeFaults:
         Rule: passed alone. Prevents: four old nodes at leaf a are slow in themselves, and their runs alone had no
         result. They fail inside and outside, and a healthy switch would be convicted. In 300 simulated sweeps where
         four of ten runs are void, that happens to four leaves instead of two.
-        Rule: never failed by itself. Prevents: all nodes of leaf a have a driver that crashes with others; they pass
+        Rule: never crashed by itself. Prevents: all nodes of leaf a have a driver that crashes with others; they pass
         alone, but a switch makes no ranks crash. In 50 of 50 simulated sweeps of 64 nodes, the switch is convicted
-        without this rule, and in none with it.
+        without this rule, and in none with it. A node that was slow alone and passes alone was slow by chance.
         """
         history = self.evidence.histories[node]
-        return not history.own_failures and (history.passed_alone or not self.abilities.alone)
+        crashed = any(run.hard for run in history.own_failures)
+        return not crashed and node not in self.slow_alike and (history.passed_alone or not self.abilities.alone)
 
     def slow_rails(self, node: str) -> tuple[int, ...]:
         """The rails that slowed a suspect in runs on separate rails.

@@ -12,13 +12,11 @@ Takes time in proportion to all runs, times the pairs of their members, and only
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
-from muster_coordinator.localize.significance import path_runs_needed
 from muster_coordinator.model.probes import GroupRun
 
 FEW_BESIDE, QUIET_RUNS = 3, 2
@@ -102,7 +100,7 @@ class PathFaults:
             return {}
         evidence = self.clearance.nodes.evidence
         good = {run.group: run for history in evidence.histories.values() for run in history.good}
-        paths = {evidence.fabric.path(*ends) for run in good.values() for ends in combinations(run.members, 2)}
+        paths = frozenset().union(*(evidence.fabric.paths(run.members) for run in good.values()))
         return {path: runs for path, runs in self.unexplained.items() if path in paths}
 
     @cached_property
@@ -117,8 +115,15 @@ class PathFaults:
     def any_runs_missing(self, path: Path) -> int:
         """How many more bad runs are needed, however many other groups run."""
         evidence, bad = self.clearance.nodes.evidence, self.never_good[path]
-        further = path_runs_needed(len(evidence.sites), bad) - len(bad)
-        return max(further, pairs_missing(evidence, path, bad), 0)
+        further = self.clearance.nodes.ratios.runs_missing(bad, len(self._crossed))
+        return max(further, pairs_missing(evidence, path, bad))
+
+    @cached_property
+    def _crossed(self) -> frozenset[Path]:
+        """The paths that pairs have crossed: each may look bad by chance."""
+        evidence = self.clearance.nodes.evidence
+        pairs = (run.members for run in evidence.runs if len(run.members) == 2)
+        return frozenset(evidence.fabric.path(*pair) for pair in pairs)
 
     def quiet_runs_missing(self, path: Path) -> int:
         """How many more bad runs are needed while few other groups run.

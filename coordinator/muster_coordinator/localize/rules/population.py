@@ -3,31 +3,73 @@
 The idea: hardware breaks node by node, and differently. If a quarter of all nodes reaches the same lower value, they
 have something in common: an older generation of GPUs, a power limit, a driver. That is a finding about the fleet.
 
-Example: of 64 nodes, 32 reach 450 alone and 32 reach 225, all within 3 %. Nobody is convicted.
+Example: of 64 nodes, 32 reach 450 alone and 32 reach 225, all within 3 %. Nobody is convicted. If only two of the slow
+ones have run alone, but 30 others are at half of normal at best with each other, the same holds for these two.
+
+Takes O(n log n) for n nodes.
 """
 
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
+
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.history import NodeHistory
+from muster_coordinator.localize.evidence.slow_runs import best_of_nodes
+from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.significance import crowds
+from muster_coordinator.normal.normality import liars_among
 
 FEWEST, SHARE = 4, 0.25
-"""Minimum size of a population, in nodes and as a share of the fleet. A fifth of a fleet may have broken one by one."""
+"""Minimum size of a population, in nodes and as a share of all that have reached something. A fifth of a fleet may have
+broken one by one."""
 
 ALIKE = 1.1
 """Runs of one population lie within this ratio: five standard deviations of the noise of a usual fabric."""
 
 
 def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
-    """The nodes that were only slow alone, with best values so close together that they have a common cause.
+    """The nodes that are slow alone, and so many that reach so much the same that they have a common cause.
 
-    O(n log n) for n nodes.
+    Nodes of one declared kind of hardware are compared with each other.
     """
-    slow = (node for node, history in evidence.histories.items() if history.bad_alone and not history.passed_alone)
-    reached = {node: best for node in slow if (best := _best_alone(evidence.histories[node])) > 0}
-    enough = max(FEWEST, SHARE * len(evidence.sites))
-    return crowds(reached, ALIKE, enough)
+    threshold = evidence.thresholds.alone
+    if threshold is None:
+        return frozenset()
+    by_hardware: dict[str | None, dict[str, float]] = defaultdict(dict)
+    for node, value in best_of_nodes(run for run in evidence.runs if len(run.members) == 1).items():
+        by_hardware[evidence.sites[node].hardware_kind][node] = value
+    found = (_slow_alike(evidence, reached, threshold) for reached in by_hardware.values())
+    return frozenset().union(*found)
 
 
-def _best_alone(history: NodeHistory) -> float:
-    alone = (run.objective for run in history.bad if len(run.members) == 1)
-    return max((value for value in alone if value), default=0.0)
+def _slow_alike(evidence: GroupEvidence, alone: Mapping[str, float], threshold: Threshold) -> frozenset[str]:
+    """Those of nodes that have reached these values `alone`.
+
+    What more nodes have reached than may lie is normal, even if most that have run alone are slow.
+    """
+    best = sorted(alone.values(), reverse=True)[liars_among(len(evidence.sites)) :]
+    normal = max((threshold.typical, *best[:1]))
+    slow_below = normal * threshold.slow_below / threshold.typical
+    slow = {node: value for node, value in alone.items() if 0 < value < slow_below}
+    enough = max(FEWEST, SHARE * sum(value > 0 for value in best_of_nodes(evidence.runs).values()))
+    shares = {node: value / normal for node, value in slow.items()}
+    return crowds(slow, ALIKE, enough) | _as_slow_as_others(evidence, shares)
+
+
+def _as_slow_as_others(evidence: GroupEvidence, alone: Mapping[str, float]) -> frozenset[str]:
+    """The nodes whose share of normal `alone` is what a quarter of the other nodes reach at best without them.
+
+    Prevents: half of 64 nodes are of an older generation, and a path hangs. Only the nodes that met across it run
+    alone, among them six old ones. They would be convicted, although most pairs are as slow as they are.
+    """
+    normal = evidence.thresholds.best
+    if not alone or not normal:
+        return frozenset()
+    others = (run for run in evidence.runs if len(run.members) > 1 and alone.keys().isdisjoint(run.members))
+    shares = sorted(value / normal for value in best_of_nodes(others).values() if value)
+    enough = max(FEWEST, SHARE * len(shares))
+    return frozenset(
+        node
+        for node, share in alone.items()
+        if bisect_right(shares, ALIKE * share) - bisect_left(shares, share / ALIKE) >= enough
+    )

@@ -14,9 +14,13 @@ from dataclasses import dataclass, field
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
+from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
+from muster_coordinator.localize.likelihood.track_records import TrackRecords
+from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, TOO_FEW_TO_COMPARE, follow_up
 from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
 from muster_coordinator.localize.planning.probes import in_rank_order
+from muster_coordinator.localize.planning.suspects import with_suspects
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, Site
 
@@ -28,13 +32,14 @@ class Adaptive:
     """The strategy over `sites`, which are in topology order.
 
     Every node runs with others in at least `passes` runs: more of them cross more paths, and see more intermittent
-    faults. `seed` draws which nodes meet.
+    faults. `seed` draws which nodes meet. Suspects of the sweeps of `prior` meet good partners first.
     """
 
     sites: Mapping[str, Site]
     abilities: CheckAbilities = field(default_factory=CheckAbilities)
     seed: str = ""
     passes: int = 1
+    prior: SweepPrior = NO_PRIOR
 
     @property
     def max_rounds(self) -> int:
@@ -43,12 +48,19 @@ class Adaptive:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The disjoint groups of the next round; none if nothing more can be learned."""
-        if not runs:
-            here = [site for node, site in self.sites.items() if node not in absent]
-            groups = with_pairs_inside(across_leaves(here, self.seed, 0), self.sites)
-            return in_rank_order([Probe(group, FIRST) for group in groups], self.sites)
+        if not runs and len(self.sites) != TOO_FEW_TO_COMPARE:
+            return in_rank_order(self._first_groups(absent), self.sites)
         return follow_up(self.diagnose(runs), absent, seed=self.seed, passes=self.passes)
 
     def diagnose(self, runs: Sequence[GroupRun]) -> Diagnosis:
         """The diagnosis from the runs so far."""
-        return Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
+        return Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities, self.prior)
+
+    def _first_groups(self, absent: frozenset[str]) -> list[Probe]:
+        here = {node: site for node, site in self.sites.items() if node not in absent}
+        records = TrackRecords(self.prior.sweeps, self.prior.now, KnownFabric(here)).suspects
+        suspects = [*with_suspects(records, here, self.prior, self.seed)]
+        taken = {node for probe in suspects for node in probe.members}
+        others = [site for node, site in here.items() if node not in taken]
+        groups = with_pairs_inside(across_leaves(others, self.seed, 0), self.sites)
+        return [*suspects, *(Probe(group, FIRST) for group in groups)]

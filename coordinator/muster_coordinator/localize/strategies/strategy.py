@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
+from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
 from muster_coordinator.localize.strategies.adaptive import Adaptive
 from muster_coordinator.localize.strategies.bisection import Bisection
 from muster_coordinator.localize.strategies.pairs import Pairing, Pairs
@@ -43,11 +44,13 @@ def planner_of(
     seed: str,
     pairing: Pairing = Pairing.RANDOM,
     passes: int = 1,
+    prior: SweepPrior = NO_PRIOR,
 ) -> RoundPlanner:
     """The planner of a sweep over `sites`, which are in topology order.
 
     `abilities` are the check's. `seed` determines all draws, so a replay takes the same groups. Every node is in at
-    least `passes` runs; in a round robin it meets every other node anyway. `pairing` is for strategy pairs.
+    least `passes` runs; in a round robin it meets every other node anyway. `pairing` is for strategy pairs, `prior` for
+    strategy adaptive.
     """
     match strategy:
         case Strategy.SINGLE:
@@ -61,4 +64,4 @@ def planner_of(
         case Strategy.BISECT:
             return Bisection(sites, abilities, seed, passes)
         case Strategy.ADAPTIVE:
-            return Adaptive(sites, abilities, seed, passes)
+            return Adaptive(sites, abilities, seed, passes, prior)

@@ -1,5 +1,6 @@
 """A sentence about the missing evidence for each inconclusive node, and for each node behind a convicted leaf."""
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
@@ -8,17 +9,31 @@ from muster_coordinator.localize.diagnosis import Diagnosis
 MOST_NAMES = 3
 """Maximum number of partners that a sentence names. The other partners would do as well."""
 
+NOTHING_TO_COMPARE = (
+    "it worked, but nothing says how fast it should be: sweep it with {}, or set a reference for this check"
+    " (muster reference set)"
+)
+THREE_NODES = 3
+"""With two, a slow run may be the fault of either, and there is no other run to compare it with."""
+
 NO_PARTNER = "with another node that passes; this sweep has found none"
 
 
 def missing_evidence(diagnosis: Diagnosis) -> Mapping[str, str]:
     """The evidence that each node lacks, in topology order."""
-    nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive)
+    nodes = diagnosis.leaves.behind.union(diagnosis.inconclusive, diagnosis.uncompared)
     return {node: _missing(diagnosis, node) for node in diagnosis.evidence.sites if node in nodes}
 
 
 def _missing(diagnosis: Diagnosis, node: str) -> str:
+    if node in diagnosis.uncompared:
+        return _missing_comparison(diagnosis)
     return _missing_with_others(diagnosis, node) or _missing_itself(diagnosis, node)
+
+
+def _missing_comparison(diagnosis: Diagnosis) -> str:
+    few = len(diagnosis.evidence.sites) < THREE_NODES
+    return NOTHING_TO_COMPARE.format("a third node" if few else "two nodes that pass")
 
 
 def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
@@ -36,17 +51,16 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
 
 def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
     """What to find out about a node that fails just like others; None if it does not."""
-    if node in diagnosis.slow_alike:
-        others = _names(diagnosis.slow_alike - {node})
+    if node in diagnosis.nodes.slow_alike:
+        others = _names(diagnosis.nodes.slow_alike - {node})
         return (
             f"alone it is as slow as {others}: look what they have in common, such as GPU model, power limit or driver"
         )
     if node in diagnosis.links.perhaps_behind:
-        leaves = ", ".join(diagnosis.leaves.convicted)
-        return f"it fails like the nodes of leaf {leaves}, which is convicted: check whether it stands there"
-    if node in diagnosis.links.most_of_a_leaf:
+        return "it fails like several nodes of another leaf: check where it stands"
+    if node in diagnosis.links.alike_at_a_leaf:
         leaf = diagnosis.evidence.sites[node].leaf
-        return f"most nodes of leaf {leaf} fail like it: inspect the switch, and check which nodes stand there"
+        return f"other nodes of leaf {leaf} fail like it: inspect the switch, and check which nodes stand there"
     if node in diagnosis.links.alike:
         others = _names(diagnosis.links.alike - {node})
         return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
@@ -54,13 +68,26 @@ def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
 
 
 def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
+    if diagnosis.evidence.histories[node].unclear and not diagnosis.nodes.is_suspect(node):
+        return f"it reached too little to exclude a loss: it needs a better run {_company(diagnosis, node)}"
     if not diagnosis.nodes.is_suspect(node):
         return f"it needs a good run {_company(diagnosis, node)}"
     if node in diagnosis.clearance.spoilers:
         return "it was bad with several nodes that are bad with no other node: inspect it, or run it alone"
     if diagnosis.evidence.histories[node].own_failures:
-        return f"it failed once by itself: run it again {_company(diagnosis, node)}"
+        return f"it failed by itself{_odds(diagnosis, node)}: run it again {_company(diagnosis, node)}"
     return f"it failed with others: {_partners_missing(diagnosis, node)}"
+
+
+def _odds(diagnosis: Diagnosis, node: str) -> str:
+    """How far the runs of a node that was bad alone are from a conviction; empty if they tell nothing against it."""
+    ratio, bound = diagnosis.nodes.log_ratio(node), diagnosis.nodes.bound
+    if not diagnosis.evidence.histories[node].bad_alone or not 0 < ratio < bound:
+        return ""
+    return (
+        f", and its runs are {math.exp(ratio):,.0f} times as likely if it is bad as by chance;"
+        f" {math.exp(bound):,.0f} times convict a node of this fleet"
+    )
 
 
 def _company(diagnosis: Diagnosis, node: str) -> str:

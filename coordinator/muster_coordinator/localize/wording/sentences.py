@@ -5,11 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster.model import format_instant
 from muster.units import with_unit
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.direction import Direction, OneWay, one_way, one_way_threshold
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
+from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
+from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
@@ -28,6 +31,10 @@ the twenty rounds of a run, it gets here once in two hundred.
 
 SLOWER = 1.5
 """Healthy nodes of one kind differ by a few per cent, and by a fifth if other work runs on their hosts."""
+
+
+MOST_TOLD = 20
+"""Maximum number of open suspicions in the observations, the strongest first. The record of the sweep has all."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,8 @@ class Sentences:
             if history.own_failures and node in evidence.cleared and node not in diagnosis.convicted:
                 why = (self._run(run, node) for run in history.own_failures)
                 yield f"{node} failed by itself but passed with others: {'; '.join(why)}"
+        for track in diagnosis.recurring.still_suspected[:MOST_TOLD]:
+            yield f"{track.node} is still suspected: {track_words(track)}"
         for leaf in diagnosis.leaves.convicted:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
             yield f"the health of {', '.join(hidden)} is unknown because leaf {leaf} is convicted"
@@ -111,6 +120,8 @@ class Sentences:
                 yield f"only rail {', '.join(map(str, culprit.rails))} is bad"
             case Part.LEAF:
                 yield f"no node of leaf {culprit.of[0]} passes with others, and those that ran alone pass"
+        if culprit.track is not None:
+            yield track_words(culprit.track)
         if culprit.intermittent:
             yield "it is intermittent: other runs were good"
 
@@ -139,6 +150,20 @@ class Sentences:
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.metric)
+
+
+def track_words(track: TrackRecord) -> str:
+    """A sentence about the bad runs of a node in this and earlier sweeps."""
+    earlier = (f"with {', '.join(others)}" if others else "alone" for others in track.bad_earlier)
+    return (
+        f"suspected since {sweep_words(track.since)}; since then {len(track.bad)} of {track.runs} runs were bad for no"
+        f" other known reason, in earlier sweeps {', '.join(earlier)}"
+    )
+
+
+def sweep_words(sweep: PastSweep) -> str:
+    """An earlier sweep and its day."""
+    return f"sweep {sweep.id} of {format_instant(sweep.ended_at)[:10]}"
 
 
 def direction_words(ways: OneWay | None) -> Iterable[str]:

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from muster.model import Topology, Verdict
+from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.sweep_records import GroupState, RoundRecord, SweepRecord
 from muster_coordinator.views.pages.bounded import Bounded, bounded
 from muster_coordinator.views.pages.sweep_culprits import SweepCulprit, sweep_culprits
-from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.explained import Explanation
 from muster_coordinator.views.sweeps.explanation import excluded
 from muster_coordinator.views.sweeps.matrix.pairs import Pair, pairs
 from muster_coordinator.views.sweeps.naming import by_value
 from muster_coordinator.views.sweeps.node_in_sweep import CaseFile
 from muster_coordinator.views.sweeps.progress import round_line
-from muster_coordinator.views.sweeps.result import undecided_nodes
+from muster_coordinator.views.sweeps.result import smallest_loss_in_words, undecided_nodes
 from muster_coordinator.views.sweeps.rounds import group_line
 from muster_coordinator.views.sweeps.start_command import start_command
 
@@ -98,6 +98,11 @@ class SweepPage:
         return self.sweep.ended_at is None
 
     @property
+    def smallest_loss(self) -> str:
+        """Which loss the sweep could not have found; empty if that is not known."""
+        return smallest_loss_in_words(self.sweep)
+
+    @property
     def why_no_culprit(self) -> str:
         """Why the page names no culprit."""
         if self.is_running:
@@ -176,9 +181,8 @@ def _progress(stage: RoundRecord, metric: str | None) -> RoundProgress:
 
 
 def _pair_rows(sweep: SweepRecord) -> Iterator[PairRow]:
-    amounts = amounts_of(sweep)
     for pair in _worst_first(pairs(sweep)):
-        reached = "nothing measured" if pair.reached is None else amounts.words(pair.reached)
+        reached = "nothing measured" if pair.reached is None else amount(pair.reached, sweep.metric)
         yield PairRow(pair.nodes, reached, pair.runs, pair.failed)
 
 

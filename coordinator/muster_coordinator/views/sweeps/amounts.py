@@ -1,41 +1,57 @@
-"""The metric that the groups of a sweep are compared by, and the typical amounts of healthy groups."""
+"""The metric that the groups of a sweep are compared by, and the typical amounts of healthy groups of each kind."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muster.model import Metric
-from muster_coordinator.localize.evidence.slow_runs import Thresholds
+from muster.model import Metric, Topology
+from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
 from muster_coordinator.localize.wording.sentences import amount
+from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.sweeps.group_run import group_run_of
+
+KINDS = {
+    RunKind.ALONE: "of one node alone",
+    RunKind.INSIDE: "inside a leaf",
+    RunKind.ACROSS: "across leaves",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """The metric, and the typical amounts of groups of several nodes and of single nodes; None if unknown."""
+    """The metric, and the thresholds by which the groups of each kind were judged."""
 
     metric: str | None
-    together: float | None
-    alone: float | None
+    thresholds: Thresholds
 
     def words(self, value: float | None) -> str:
         """A value with its unit."""
         return amount(value, self.metric)
 
     def typical(self, group: GroupRecord) -> float | None:
-        """The typical amount of groups like this one."""
-        return self.alone if len(group.members) == 1 else self.together
+        """The typical amount of groups like this one; None if there are too few."""
+        threshold = self.thresholds.of(group_run_of(group))
+        return None if threshold is None else threshold.typical
+
+    def kind(self, group: GroupRecord) -> str:
+        """The groups that this one is compared with, in words; of several nodes, while few have crossed leaves."""
+        kind = self.thresholds.kind_of(group_run_of(group))
+        several = kind is not RunKind.ALONE and not self.thresholds.are_kinds_apart
+        return "of several nodes" if several else KINDS[kind]
 
 
-def amounts_of(record: SweepRecord) -> Amounts:
+def amounts_of(record: SweepRecord, places: Mapping[str, Topology]) -> Amounts:
     """The amounts of a complete record: typical values have the same runs and bounds as in the sweep's judgement.
+
+    `places` are the known positions of nodes; where they have moved since, the amounts may differ from those of then.
 
     Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares no node alone
     yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
     """
     groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)
-    thresholds = Thresholds(len(record.nodes), tuple(map(group_run_of, groups)))
-    found = (thresholds.together, thresholds.alone)
-    return Amounts(record.metric, *(None if threshold is None else threshold.typical for threshold in found))
+    sites = {node: Site(node, leaf=places.get(node, Topology()).leaf) for node in record.nodes}
+    return Amounts(record.metric, Thresholds(len(record.nodes), tuple(map(group_run_of, groups)), KnownFabric(sites)))
 
 
 def numbers(metric: Metric) -> list[float]:

@@ -67,8 +67,7 @@ def _compared(group: GroupRecord, amounts: Amounts) -> str:
     typical = amounts.typical(group)
     if typical is None:
         return "and there are too few runs to compare it with"
-    kind = "of one node alone" if len(group.members) == 1 else "of several nodes"
-    return f"typical for groups {kind} here is {amounts.words(typical)}"
+    return f"typical for groups {amounts.kind(group)} here is {amounts.words(typical)}"
 
 
 def _own(place: MemberRecord) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""A sweep as text like that of nccl-tests: for each group its ranks and a table with one row.
+"""A sweep as text like that of nccl-tests: for each group its ranks and a table.
 
-Ranks report one result for all message sizes, so the row stands for the requested size. For a series of sizes, or if
-the check chose the size, size and time are N/A. The row has the mean over the ranks, the default of nccl-tests. Wrong
-elements are summed.
+A check of collectives reports its results by message size, and the table has a row for each, as the first rank saw it.
+Of any other check with a bandwidth there is one row, for the requested size: it has the mean over the ranks, the
+default of nccl-tests, and the sum of wrong elements. What is not known is N/A.
 """
 
 import json
@@ -12,17 +12,11 @@ import statistics
 from collections.abc import Iterator
 
 from muster.model import Json
+from muster.nccl_tests_table import columns, heading_lines, summary_lines, table_lines, time_text
 from muster.terminal import for_terminal
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
 from muster_coordinator.views.sweeps.amounts import numbers
 from muster_coordinator.views.sweeps.naming import blame_lines
-
-_HEADINGS = (
-    ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"),
-    ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", ""),
-)
-
-_WIDTHS = (12, 12, 8, 6, 6, 7, 6, 6, 6)
 
 _UNKNOWN = "N/A"
 
@@ -49,24 +43,23 @@ def _group(record: SweepRecord, number: int, group: GroupRecord) -> Iterator[str
 
 
 def _table(group: GroupRecord, params: Json) -> Iterator[str]:
+    by_size = next((place.by_size for place in group.places if place.by_size), ())
+    if by_size:
+        yield from table_lines(by_size)
+        yield from summary_lines(by_size)
+        return
     busbw = _mean(group, "busbw_gbps")
     if busbw is None:
         yield "# no bandwidth was reported"
         return
-    for heading in _HEADINGS:
-        yield _line("#" + heading[0].rjust(_WIDTHS[0] - 1), *heading[1:])
     size, algbw, wrong = _asked_size(params), _mean(group, "algbw_gbps"), _values(group, "wrong_elements")
-    time_us = _UNKNOWN if size is None or not algbw else f"{size / algbw / 1e3:.2f}"
-    labels = (str(size or _UNKNOWN), *[_UNKNOWN] * 4)
-    speeds = (_UNKNOWN if algbw is None else f"{algbw:.2f}", f"{busbw:.2f}")
-    yield _line(*labels, time_us, *speeds, f"{sum(wrong):.0f}" if wrong else _UNKNOWN)
+    time_us = _UNKNOWN if size is None or not algbw else time_text(size / algbw / 1e3)
+    speeds = (_UNKNOWN if algbw is None else f"{algbw:.2f}", f"{busbw:.2f}", f"{sum(wrong):.0f}" if wrong else _UNKNOWN)
+    yield from heading_lines()
+    yield columns((str(size or _UNKNOWN), *[_UNKNOWN] * 4, time_us, *speeds, *[_UNKNOWN] * 4))
     if wrong:
         yield f"# Out of bounds values : {sum(wrong):.0f} {'FAILED' if any(wrong) else 'OK'}"
     yield f"# Avg bus bandwidth    : {busbw:g}"
-
-
-def _line(*columns: str) -> str:
-    return "  ".join(column.rjust(width) for column, width in zip(columns, _WIDTHS, strict=True))
 
 
 def _mean(group: GroupRecord, metric: str) -> float | None:

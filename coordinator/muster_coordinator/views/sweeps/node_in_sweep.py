@@ -25,7 +25,7 @@ class CaseFile:
 
     @cached_property
     def amounts(self) -> Amounts:
-        return amounts_of(self.record)
+        return amounts_of(self.record, self.places)
 
     @cached_property
     def runs(self) -> tuple[RunInRound, ...]:

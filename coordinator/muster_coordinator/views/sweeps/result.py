@@ -8,10 +8,19 @@ from muster_coordinator.views.sweeps.naming import by_value, fabric, failed_part
 
 
 def sweep_report(sweep: SweepRecord) -> str:
-    """The result: failed nodes, links and fabric with reasons, inconclusive nodes, cleared nodes, and the cost."""
+    """The result: failed nodes, links and fabric with reasons, inconclusive and cleared nodes, smallest loss, cost."""
     return "\n".join(
         (_headline(sweep), *_requester(sweep), *_reason(sweep), *_failed(sweep), *_open(sweep), *_cleared(sweep))
     )
+
+
+def smallest_loss_in_words(sweep: SweepRecord) -> str:
+    """Which loss an ended sweep could not have found; empty if that is not known."""
+    if sweep.ended_at is None or sweep.smallest_loss is None:
+        return ""
+    if sweep.smallest_loss == 1:
+        return "Nothing was compared: how much speed a node has lost is not known."
+    return f"A node that loses less than {100 * sweep.smallest_loss:.0f} % would not have been found."
 
 
 def _headline(sweep: SweepRecord) -> str:
@@ -66,6 +75,8 @@ def undecided_nodes(sweep: SweepRecord) -> tuple[Mapping[str, Sequence[str]], Se
 
 def _cleared(sweep: SweepRecord) -> Iterator[str]:
     yield f"cleared: {len(sweep.cleared_nodes)} of {count(len(sweep.nodes), 'node')}"
+    if sentence := smallest_loss_in_words(sweep):
+        yield sentence
     if sweep.ended_at is not None:
         groups = sum(len(stage.groups) for stage in sweep.rounds)
         yield (

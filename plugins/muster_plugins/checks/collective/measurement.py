@@ -86,6 +86,7 @@ def _row(params: CollectiveParams, elements: int, world_size: int, rounds: Round
         algbw_gbps=algbw,
         busbw_gbps=algbw * operation.factor(world_size),
         wrong=rounds.wrong,
+        in_place=operation.in_place,
     )
 
 

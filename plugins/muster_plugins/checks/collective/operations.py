@@ -217,6 +217,7 @@ class Operation(NamedTuple):
 
     busbw is algbw times `factor`, a function of the number of ranks; `split` means that a message has a part for each
     rank; `buffers` is the memory of a rank as a multiple of the message. `redop` and `root` are columns of its table.
+    `in_place`: torch writes the result into the buffer that is sent.
     """
 
     prepare: Callable[[MessageBuffers], PreparedCollective]
@@ -225,6 +226,7 @@ class Operation(NamedTuple):
     split: bool
     redop: str = "none"
     root: int = -1
+    in_place: bool = False
 
     def elements(self, size_bytes: int, world_size: int) -> int:
         """The elements in a message of at most `size_bytes`; at least one for each rank that has a part in it."""
@@ -249,11 +251,11 @@ def _straight(_world_size: int) -> float:
 
 
 OPERATIONS: dict[CollectiveName, Operation] = {
-    "all_reduce": Operation(_all_reduce, _there_and_back, buffers=1, split=False, redop="sum"),
+    "all_reduce": Operation(_all_reduce, _there_and_back, buffers=1, split=False, redop="sum", in_place=True),
     "all_gather": Operation(_all_gather, _around_a_ring, buffers=2, split=True),
     "reduce_scatter": Operation(_reduce_scatter, _around_a_ring, buffers=2, split=True, redop="sum"),
     "alltoall": Operation(_alltoall, _around_a_ring, buffers=2, split=True),
-    "broadcast": Operation(_broadcast, _straight, buffers=1, split=False, root=0),
+    "broadcast": Operation(_broadcast, _straight, buffers=1, split=False, root=0, in_place=True),
     "sendrecv": Operation(_sendrecv, _straight, buffers=2, split=False),
 }
 """Factors and sizes as in the source of NVIDIA/nccl-tests."""

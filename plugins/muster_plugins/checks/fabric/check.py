@@ -51,6 +51,7 @@ FINDS = {
     "fabric.unsupported": "not provided by a port here",
     "fabric.not_yet_counted": "errors are counted from the second reading on",
     "fabric.port_not_judged": "not active since the agent started, and no setting requires these ports",
+    "fabric.port_elsewhere": "in another network namespace, such as a pod's, and not read",
     "fabric.excluded": "not read, because of the settings",
 } | {f"{NAME}.{name}": counter.meaning for name, counter in COUNTERS.items()}
 
@@ -185,6 +186,7 @@ def _not_reported(reading: FabricReading) -> list[Finding]:
         *_finding("counter_stopped", Severity.SKIPPED, stopped),
         *_finding("unsupported", Severity.SKIPPED, unsupported),
         *_finding("not_yet_counted", Severity.SKIPPED, first),
+        *_finding("port_elsewhere", Severity.SKIPPED, reading.elsewhere),
         *_finding("excluded", Severity.SKIPPED, reading.excluded),
     ]
 
@@ -221,14 +223,17 @@ def measure(settings: FabricSettings, history: FabricHistory, params: NoParams, 
     names = sysfs.devices(settings.sysfs_root)
     excluded = sysfs.excluded(names, settings.exclude)
     ports = sysfs.read_ports(settings.sysfs_root, [name for name in names if name not in excluded])
-    readings, gone = history.observe(ports, time.monotonic())
-    if not ports and not gone and not settings.is_any:
+    out_of_sight = sysfs.out_of_sight(settings.sysfs_root)
+    readings, gone = history.observe(ports, time.monotonic(), out_of_sight)
+    elsewhere = tuple(history.device_at(pci) or pci for pci in out_of_sight)
+    if not ports and not gone and not elsewhere and not settings.is_any:
         raise Skip("every InfiniBand or RoCE device here is excluded" if excluded else "no InfiniBand or RoCE here")
     is_gib, sends_from_gpus = settings.expect == "gib", bool(context.devices and ports)
     return FabricReading(
         expectation=settings,
         ports=readings,
         gone=gone,
+        elsewhere=elsewhere,
         excluded=excluded,
         gib_missing=software.missing(settings.gib_files) if is_gib else (),
         gpu_direct=software.gpu_direct(settings.sysfs_root, settings.proc_root) if sends_from_gpus else None,

@@ -3,7 +3,7 @@
 Pure. Times are seconds of any clock that does not go back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pydantic import field_serializer
 
@@ -46,9 +46,11 @@ class PortHistory:
         self._came_back: list[float] = []
         self._last_hour: LastHour | None = None
         self.once_active = False
+        self.device = self.pci = ""
 
     def observe(self, port: Port, now: float) -> PortReading:
         """Adds what was read at `now`. An unreadable state is neither up nor down."""
+        self.device, self.pci = port.device, port.pci
         if port.active:
             self._is_active(port, now)
         elif port.state:
@@ -91,9 +93,19 @@ class FabricHistory:
     def __init__(self) -> None:
         self._ports: dict[str, PortHistory] = {}
 
-    def observe(self, ports: Iterable[Port], now: float) -> tuple[tuple[PortReading, ...], dict[str, float]]:
-        """The ports with their history, and by name how long once active ports have been down or missing."""
+    def observe(
+        self, ports: Iterable[Port], now: float, out_of_sight: Collection[str] = ()
+    ) -> tuple[tuple[PortReading, ...], dict[str, float]]:
+        """The ports with their history, and by name how long once active ports have been down or missing.
+
+        Ports of the PCI functions `out_of_sight` are not missing.
+        """
         readings = tuple(self._ports.setdefault(port.name, PortHistory()).observe(port, now) for port in ports)
         there = {reading.name for reading in readings}
         self._ports = {name: history for name, history in self._ports.items() if name in there or history.once_active}
-        return readings, {name: self._ports[name].miss(now) for name in sorted(set(self._ports) - there)}
+        missing = [name for name in sorted(set(self._ports) - there) if self._ports[name].pci not in out_of_sight]
+        return readings, {name: self._ports[name].miss(now) for name in missing}
+
+    def device_at(self, pci: str) -> str | None:
+        """The name of the device that was once active at a PCI address; None if none was."""
+        return next((history.device for history in self._ports.values() if history.pci == pci), None)

@@ -44,11 +44,15 @@ class Expectation(Section):
 
 
 class FabricReading(Data):
-    """One reading. `gone` has ports that were active before and are missing now, with the seconds since then."""
+    """One reading. `gone` has ports that were active before and are missing now, with the seconds since then.
+
+    `elsewhere` are devices in other network namespaces: their names, or their PCI addresses if they were never seen.
+    """
 
     expectation: Expectation = Expectation()
     ports: tuple[PortReading, ...] = ()
     gone: dict[str, float] = {}
+    elsewhere: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     gib_missing: tuple[str, ...] = ()
     gpu_direct: GpuDirect | None = None
@@ -61,8 +65,9 @@ class FabricReading(Data):
 
     @property
     def has_too_few(self) -> bool:
-        """Whether fewer ports are active than required."""
-        return sum(port.active for port in self.fitting) < self.expectation.least_ports
+        """Whether fewer ports are active than required. A device in another namespace counts as one active port."""
+        active = sum(port.active for port in self.fitting)
+        return active + len(self.elsewhere) < self.expectation.least_ports
 
     @property
     def down_s(self) -> dict[str, float]:
@@ -104,14 +109,20 @@ class RequiredPorts(NamedTuple):
 
 
 def required_ports(reading: FabricReading) -> RequiredPorts:
-    """Ports of named devices must be active. If too few are active, every port of the fabric must be."""
+    """Ports of named devices must be active. If too few are active, every port of the fabric must be.
+
+    Nothing is required of devices in other namespaces. While one of them was never seen, it may be any of the named
+    devices, so none of these is absent.
+    """
     expectation = reading.expectation
     ports = [port for port in reading.ports if port.device in expectation.devices]
     ports += [port for port in reading.fitting if reading.has_too_few and port not in ports]
     there = {port.device for port in reading.ports}
     gone = [name for name in reading.gone if reading.has_too_few or _device(name) in expectation.devices]
-    absent = [*gone, *(name for name in expectation.devices if name not in there | set(map(_device, gone)))]
-    nameless = expectation.least_ports - len(reading.fitting) - len(absent)
+    known = there | set(map(_device, gone)) | set(reading.elsewhere)
+    never_seen = any(":" in name for name in reading.elsewhere)
+    absent = [*gone, *(name for name in expectation.devices if not never_seen and name not in known)]
+    nameless = expectation.least_ports - len(reading.fitting) - len(absent) - len(reading.elsewhere)
     if reading.has_too_few and nameless > 0:
         absent.append(f"{nameless} more {expectation.link_layer or 'ports'}")
     return RequiredPorts(tuple(ports), tuple(absent))

@@ -2,6 +2,10 @@
 
 A file may vanish between listing and reading, may be refused, or may not hold a number. `unsupported` names the values
 that a port does not have, `unreadable` the values that could not be read.
+
+A pod may take a port into its network namespace. In the kernel's shared mode, which is the default, the RDMA device
+stays in sight and loses only its network interface. In its exclusive mode (`rdma system set netns exclusive`) the
+device disappears here; its PCI function and the function's driver stay.
 """
 
 import errno
@@ -21,6 +25,14 @@ _LONGEST_BYTES = 4096  # one page: the maximum size of a file in sysfs
 
 _MOST_COUNTED = (1 << 64) - 1  # the widest counter that sysfs shows
 
+_EXCLUSIVE = "N"
+"""The module parameter `netns_mode` of ib_core in the exclusive mode; Y is the shared mode."""
+
+_MOVES = "mlx5_core"
+"""The driver of the devices that clouds give to pods. Of other drivers, not every function has an RDMA device."""
+
+_PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+
 _RATE = re.compile(r"\d{1,9}(\.\d{1,9})?(?=\s|$)")
 
 _NOT_OFFERED = frozenset({errno.ENOENT, errno.EINVAL, errno.EOPNOTSUPP, errno.ENODATA})
@@ -30,11 +42,13 @@ _NOT_OFFERED = frozenset({errno.ENOENT, errno.EINVAL, errno.EOPNOTSUPP, errno.EN
 class Port(Data):
     """One port at one moment. Unreadable values are empty or None. The facts leave out raw counters.
 
-    A `virtual` port belongs to a virtual function, which comes and goes with the container that uses it.
+    A `virtual` port belongs to a virtual function, which comes and goes with the container that uses it. `pci` is the
+    address of the function; empty if the device has none.
     """
 
     device: str
     number: int
+    pci: str = Field("", exclude=True)
     virtual: bool = False
     state: str = ""
     phys_state: str = ""
@@ -59,6 +73,18 @@ class Port(Data):
 def devices(root: Path) -> tuple[str, ...]:
     """The names of the RDMA devices below `root`; none if the kernel has no such class."""
     return tuple(sorted(entry.name for entry in _entries(root / "class/infiniband")))
+
+
+def out_of_sight(root: Path) -> tuple[str, ...]:
+    """The PCI addresses of functions whose RDMA device is in another network namespace, such as a pod's."""
+    try:
+        mode = (root / "module/ib_core/parameters/netns_mode").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ()
+    if mode.strip() != _EXCLUSIVE:
+        return ()
+    functions = (entry for entry in _entries(root / "bus/pci/drivers" / _MOVES) if _PCI_ADDRESS.fullmatch(entry.name))
+    return tuple(entry.name for entry in functions if not _entries(entry / "infiniband"))
 
 
 def excluded(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
@@ -112,6 +138,7 @@ class _PortReader:
         return Port(
             device=self._device,
             number=number,
+            pci=self._pci_address(),
             virtual=(self._root / "class/infiniband" / self._device / "device/physfn").exists(),
             state=_after_colon(texts["state"]),
             phys_state=_after_colon(texts["phys_state"]),
@@ -122,6 +149,10 @@ class _PortReader:
             unsupported=tuple(self._unsupported),
             unreadable=self._unreadable,
         )
+
+    def _pci_address(self) -> str:
+        function = (self._root / "class/infiniband" / self._device / "device").resolve().name
+        return function if _PCI_ADDRESS.fullmatch(function) else ""
 
     def _interface(self, number: int) -> str:
         """The network interface of this port. A function with two ports has two, which differ in `dev_port`."""

@@ -68,7 +68,7 @@ def parse_text(text: str) -> NcclTestsOutput:
                 labels, halves = _split(line.split(), headings)
                 rows.append(_text_row(labels, halves))
                 checked = checked or any(half.get("#wrong", half.get("error")) != "N/A" for half in halves)
-            except (ValueError, LookupError, OverflowError):
+            except (ValueError, LookupError, OverflowError, StopIteration):
                 unreadable.append(line.strip()[:_LONGEST])
     return NcclTestsOutput(rows, out_of_bounds, checked, unreadable[:_MOST_UNREADABLE])
 
@@ -92,7 +92,7 @@ def _split(words: list[str], headings: list[str]) -> tuple[list[str], list[dict[
 
 def _text_row(labels: list[str], halves: list[dict[str, str]]) -> SizeRow:
     size, count, kind, *others = labels
-    first = halves[0]
+    first = next(half for half in halves if half["time"] != "N/A")
     counts = [half["#wrong"] for half in halves if half.get("#wrong", "N/A") != "N/A"]
     return SizeRow(
         size_bytes=int(size),

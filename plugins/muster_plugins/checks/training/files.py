@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from muster.extras import missing_package
 from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import DataSet
 
@@ -220,8 +221,8 @@ def _decoded(path: Path) -> Bytes:
     """The central square of an image, scaled to the input size of the networks."""
     try:
         from PIL import Image, ImageOps  # noqa: PLC0415  only ImageNet needs it, and not everybody has it
-    except ImportError:
-        raise TrainingProblem("decoder_missing", "imagenet needs Pillow: pip install 'gpu-muster[images]'") from None
+    except ImportError as error:
+        raise TrainingProblem("decoder_missing", f"imagenet: {missing_package(error) or error}") from None
     try:
         with Image.open(path, formats=["JPEG"]) as image:
             fitted = ImageOps.fit(image.convert("RGB"), (_IMAGE_PIXELS, _IMAGE_PIXELS))

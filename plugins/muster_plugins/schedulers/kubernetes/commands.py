@@ -10,6 +10,7 @@ import typer
 
 from muster.commands.options import load_settings, options_of
 from muster.errors import Unavailable
+from muster.extras import missing_package
 
 if TYPE_CHECKING:
     from muster.config import Settings
@@ -44,7 +45,7 @@ def enrol(
     try:
         from muster_plugins.schedulers.kubernetes.enrolment.enrolling import Enrolment, keep_enrolled, require_places  # noqa: PLC0415 (may not be installed)
     except ImportError as error:
-        raise _not_installed(error) from None
+        raise Unavailable(missing_package(error) or str(error)) from None
     enrolment = Enrolment(signer, authority, token, tls)
     require_places(enrolment)
     keep_enrolled(enrolment)
@@ -76,11 +77,7 @@ def sign(
         from muster_plugins.schedulers.kubernetes.enrolment.authority import Authority  # noqa: PLC0415 (may not be installed)
         from muster_plugins.schedulers.kubernetes.enrolment.signer import Signer, serve, token_review  # noqa: PLC0415
     except ImportError as error:
-        raise _not_installed(error) from None
+        raise Unavailable(missing_package(error) or str(error)) from None
     plugin = Config(settings).plugin(NAME, KubernetesSettings)
     server = ApiServer(ServiceAccount(plugin.api, plugin.service_account), REVIEW_TIMEOUT_S)
     asyncio.run(serve(Signer(Authority.read(authority), token_review(server)), listen, tls))
-
-
-def _not_installed(error: ImportError) -> Unavailable:
-    return Unavailable(f"{error}; install the extra: pip install 'gpu-muster[kubernetes]'")

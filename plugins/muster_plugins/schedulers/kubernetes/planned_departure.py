@@ -1,4 +1,4 @@
-"""Whether a node leaves or restarts as planned, and why. Pure."""
+"""Whether a node leaves or restarts as planned, or another program repairs it, and why. Pure."""
 
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
 
@@ -20,8 +20,21 @@ LEAVING_TAINTS = {
 }
 """Why a node with this taint leaves, by the key of the taint."""
 
-# The page of Google Cloud above.
-_LABELS = {("cloud.google.com/active-node-maintenance", "ONGOING"): "Google Cloud maintains its host"}
+_UPGRADING = (
+    *("cordon-required", "wait-for-jobs-required", "pod-deletion-required", "drain-required", "pod-restart-required"),
+    *("validation-required", "uncordon-required"),
+)
+"""The states in which the GPU Operator has the node. Before, an upgrade is due; afterwards, it is done or failed."""
+
+# - the page of Google Cloud above
+# - https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-driver-upgrades.html
+# - commons/pkg/statemanager of NVIDIA/NVSentinel, which removes the label when the node is well again
+_LABELS: dict[str, tuple[tuple[str, ...] | None, str]] = {
+    "cloud.google.com/active-node-maintenance": (("ONGOING",), "Google Cloud maintains its host"),
+    "nvidia.com/gpu-driver-upgrade-state": (_UPGRADING, "the GPU Operator upgrades its driver"),
+    "dgxc.nvidia.com/nvsentinel-state": (None, "NVSentinel has quarantined it"),
+}
+"""By label, the values that say so, None for any, and what they say."""
 
 _SHUTS_DOWN = "node is shutting down"
 """The kubelet's reason beside Ready while the host shuts down: pkg/kubelet/nodestatus/setters.go of Kubernetes."""
@@ -34,8 +47,9 @@ def leaving(node: KubernetesNode) -> str | None:
     for taint in node.spec.taints:
         if taint.key in LEAVING_TAINTS:
             return f"{LEAVING_TAINTS[taint.key]} (taint {taint})"
-    for label, text in _LABELS.items():
-        if label in node.metadata.labels.items():
-            return f"{text} (label {'='.join(label)})"
+    for label, (values, text) in _LABELS.items():
+        value = node.metadata.labels.get(label)
+        if value is not None and (values is None or value in values):
+            return f"{text} (label {label}={value})"
     ready = node.condition("Ready")
     return "its host is shutting down" if ready and _SHUTS_DOWN in ready.message else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster import (
     ActionOutcome,
+    Check,
     Config,
     IdleProbe,
     MachineType,
@@ -16,8 +17,11 @@ from muster import (
     hookimpl,
 )
 from muster.errors import SettingsError, Unavailable
+from muster.extras import missing_package
 from muster.leader_lock import LeaderLock
+from muster_plugins.schedulers.kubernetes import node_conditions
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
+from muster_plugins.shared.no_params import NoParams
 
 if TYPE_CHECKING:
     from muster_plugins.schedulers.kubernetes.actor import Actor
@@ -36,6 +40,11 @@ _readers: dict[Config, "LabelReader"] = {}
 @hookimpl
 def muster_configure(config: Config) -> None:
     config.plugin(NAME, KubernetesSettings)
+
+
+@hookimpl
+def muster_checks(config: Config) -> list[Check[NoParams]]:
+    return [node_conditions.check(config.plugin(NAME, KubernetesSettings), _node(config))]
 
 
 @hookimpl
@@ -77,7 +86,7 @@ def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
     try:
         from muster_plugins.schedulers.kubernetes.lease_lock import LeaseLock  # noqa: PLC0415 (memory, as above)
     except ImportError as error:
-        raise SettingsError(f"leader.lock = 'kubernetes': {_to_install(error)}") from None
+        raise SettingsError(f"leader.lock = 'kubernetes': {missing_package(error) or error}") from None
     return LeaseLock(config.plugin(NAME, KubernetesSettings), url)
 
 
@@ -115,13 +124,9 @@ def _actor(config: Config) -> "Actor | None":
         try:
             from muster_plugins.schedulers.kubernetes.actor import Actor  # noqa: PLC0415 (memory, as above)
         except ImportError as error:
-            raise Unavailable(_to_install(error)) from None
+            raise Unavailable(missing_package(error) or str(error)) from None
         _actors[config] = Actor(settings)
     return _actors.get(config)
-
-
-def _to_install(error: ImportError) -> str:
-    return f"{error}: pip install 'gpu-muster[kubernetes]'"
 
 
 def _server(settings: KubernetesSettings) -> "ApiServer":

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -40,6 +40,16 @@ def _is_pair(text: str) -> str:
         raise ValueError("must be key=value, for example example.com/name=true")
     return text
 
+
+def _is_a_problem_of_others(kind: str) -> str:
+    if kind.startswith("Muster") or kind == "Ready":
+        raise ValueError("must be a condition of another program that is True while there is a problem")
+    return kind
+
+
+ConditionType = Annotated[str, AfterValidator(_is_a_problem_of_others)]
+WantedConditions = dict[ConditionType, Literal["WARNING", "ERROR"]]
+"""By type of the condition, the severity of its finding."""
 
 TaintText = Annotated[str, AfterValidator(_evicts_nobody)]
 LabelKey = Annotated[str, AfterValidator(_is_key)]
@@ -139,6 +149,9 @@ class KubernetesSettings(Section):
     )
     interval_s: float = Field(
         0.0, ge=0, le=60, description="Seconds between two probes while a run has the node; 0: probe every time"
+    )
+    conditions: WantedConditions = Field(
+        {}, description="Conditions of others on this node to report as findings, by type, each as WARNING or ERROR"
     )
     reserve: bool = Field(False, description="true: taint this node during sweeps and requested runs")
     actor: KubernetesActorSettings = KubernetesActorSettings()

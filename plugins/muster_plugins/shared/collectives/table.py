@@ -13,13 +13,17 @@ from pydantic import Field, JsonValue, TypeAdapter
 
 from muster.conditions import Condition, is_met
 from muster.model import Data, Json, Metric
+from muster.nccl_tests_table import HalfResult, SizeResult, summary_lines, table_lines
 from muster.toml import shipped_table
 from muster_plugins.shared.collectives.message_sizes import LARGE_BYTES, SMALL_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeRow:
-    """One message size. Bandwidths are in GB/s (1e9 bytes); `wrong` is None where elements were not checked."""
+    """One message size. Bandwidths are in GB/s (1e9 bytes); `wrong` is None where elements were not checked.
+
+    `in_place`: the result was written into the buffer that was sent.
+    """
 
     size_bytes: int
     count: int
@@ -30,6 +34,7 @@ class SizeRow:
     busbw_gbps: float
     wrong: int | None
     type: str = "float"
+    in_place: bool = False
 
 
 def judged_rows(rows: Sequence[SizeRow]) -> list[SizeRow]:
@@ -89,39 +94,17 @@ def expected_peak(facts: Mapping[str, JsonValue]) -> float | None:
     return None
 
 
-_HEADINGS = (
-    ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"),
-    ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", ""),
-)
-
-_WIDTHS = (12, 12, 8, 6, 6, 7, 6, 6, 6)
-
-
 def text_table(rows: Sequence[SizeRow], peak_gbps: float | None = None) -> str:
-    """The table that nccl-tests prints, with the share of the peak after each row if the peak is known."""
-    first, second = (_line("#" + heading[0].rjust(_WIDTHS[0] - 1), *heading[1:]) for heading in _HEADINGS)
-    lines = [first, second, *map(_text, rows)]
+    """The table that nccl-tests prints, with the share of the peak after each row if the peak is known.
+
+    It has only the columns of the half that was measured, in place or not.
+    """
+    results = [_result(row) for row in rows]
+    lines = table_lines(results, ("in_place" if rows[0].in_place else "out_of_place",))
     if peak_gbps:
         shares = ("effic", "(%)", *(f"{100 * row.busbw_gbps / peak_gbps:.1f}" for row in rows))
         lines = [f"{line}  {share:>6}" for line, share in zip(lines, shares, strict=True)]
-    wrong = sum(row.wrong or 0 for row in rows)
-    return "\n".join(
-        (
-            *lines,
-            f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}",
-            f"# Avg bus bandwidth    : {_average(rows):g}",
-        )
-    )
-
-
-def _text(row: SizeRow) -> str:
-    speeds = (f"{value:.2f}" for value in (row.time_us, row.algbw_gbps, row.busbw_gbps))
-    wrong = "N/A" if row.wrong is None else str(row.wrong)
-    return _line(str(row.size_bytes), str(row.count), row.type, row.redop, str(row.root), *speeds, wrong)
-
-
-def _line(*columns: str) -> str:
-    return "  ".join(column.rjust(width) for column, width in zip(columns, _WIDTHS, strict=True))
+    return "\n".join((*lines, *summary_lines(results)))
 
 
 def curves(rows: Sequence[SizeRow]) -> list[JsonValue]:
@@ -133,35 +116,27 @@ def curves(rows: Sequence[SizeRow]) -> list[JsonValue]:
 
 
 def report(rows: Sequence[SizeRow], config: Json) -> Json:
-    """The JSON that nccl-tests writes with `-J`: its keys, its booleans as strings, and nothing about the environment.
-
-    The times are under `out_of_place`, where readers of nccl-tests look first, although torch writes the result of a
-    sum or a broadcast into its argument.
-    """
+    """The JSON that nccl-tests writes with `-J`: its keys, its booleans as strings, nothing about the environment."""
     wrong, none_wrong = sum(row.wrong or 0 for row in rows), all(not row.wrong for row in rows)
     return {
         "config": config,
-        "results": [_result(row) for row in rows],
+        "results": [_result(row).model_dump(mode="json") for row in rows],
         "out_of_bounds": {"count": wrong, "okay": _as_string(none_wrong)},
         "average_bus_bandwidth": {"bandwidth": _average(rows), "okay": "unchecked"},
     }
 
 
-def _result(row: SizeRow) -> Json:
-    return {
-        "size": row.size_bytes,
-        "count": row.count,
-        "type": row.type,
-        "redop": row.redop,
-        "root": str(row.root),
-        "out_of_place": {
-            "time": row.time_us,
-            "alg_bw": row.algbw_gbps,
-            "bus_bw": row.busbw_gbps,
-            "nwrong": row.wrong,
-        },
-        "in_place": None,
-    }
+def _result(row: SizeRow) -> SizeResult:
+    half = HalfResult(time=row.time_us, alg_bw=row.algbw_gbps, bus_bw=row.busbw_gbps, nwrong=row.wrong)
+    return SizeResult(
+        size=row.size_bytes,
+        count=row.count,
+        type=row.type,
+        redop=row.redop,
+        root=str(row.root),
+        out_of_place=None if row.in_place else half,
+        in_place=half if row.in_place else None,
+    )
 
 
 def _average(rows: Sequence[SizeRow]) -> float:

@@ -49,3 +49,19 @@ def test_more_than_half_is_never_noise() -> None:
     threshold = threshold_of(values, spread_of(values))
     assert threshold is not None
     assert threshold.slow_below == pytest.approx(threshold.typical / 2)
+
+
+def test_of_few_values_the_highest_is_typical() -> None:
+    """One bad node may be in all the others. Two values are enough to see a loss of 30 %, but not to be certain."""
+    three, two = (threshold_of(values, spread_of(values)) for values in ([1.0, 0.79, 0.79], [1.0, 0.7]))
+    assert three is not None and two is not None
+    assert three.typical == two.typical == 1.0
+    assert two.certain_below < 0.7 < two.slow_below
+
+
+def test_a_gap_among_few_values_is_not_certain() -> None:
+    """Among many, whatever is slow is certain."""
+    few, many = (threshold_of(values, spread_of(values)) for values in ([1.0] * 3, [1.0] * 30))
+    assert few is not None and many is not None
+    assert few.certain_below < few.visible_below == pytest.approx(0.8)
+    assert many.certain_below == many.visible_below == pytest.approx(0.85)

@@ -22,12 +22,12 @@ def nodes_of(groups: set[tuple[str, ...]]) -> set[str]:
 
 
 def test_the_rest_of_a_suspected_leaf_waits() -> None:
-    """Four nodes represent it, and two others meet inside."""
-    bad = [ran(f"n{n}", f"n{n + 8}", at=0.3) for n in range(8)]
-    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(16, 48, 2)] + [ran(f"n{n}", f"n{n + 8}") for n in (8, 9, 10)]
-    groups = asked(diagnosed(fleet(48, leaf_of=8), *bad, *passed))
-    assert nodes_of(groups) & {f"n{n}" for n in range(8)} == {f"n{n}" for n in range(6)}
-    assert ("n4", "n5") in groups
+    """Four nodes represent it, and two pairs of others meet inside."""
+    bad = [ran(f"n{n}", f"n{n + 10}", at=0.3) for n in range(10)]
+    passed = [ran(f"n{n}", f"n{n + 1}") for n in range(20, 50, 2)] + [ran(f"n{n}", f"n{n + 10}") for n in (10, 11, 12)]
+    groups = asked(diagnosed(fleet(50, leaf_of=10), *bad, *passed))
+    assert nodes_of(groups) & {f"n{n}" for n in range(10)} == {f"n{n}" for n in range(8)}
+    assert {("n4", "n5"), ("n6", "n7")} <= groups
 
 
 def test_partners_of_a_suspected_leaf_clear_each_other() -> None:

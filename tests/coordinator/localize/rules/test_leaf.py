@@ -10,7 +10,7 @@ from muster_coordinator.model.probes import GroupRun, Site
 A = ("a1", "a2", "a3", "a4")
 
 OUTSIDE = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
-INSIDE = [ran("a1", "a2", at=0.3)]
+INSIDE = [ran("a1", "a2", at=0.3), ran("a3", "a4", at=0.3)]
 ALONE = [ran(node) for node in (*A, "b1", "c1")]
 PASSED = [*(ran(f"c{n}", f"b{n}") for n in (1, 2, 3, 4))]
 AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
@@ -22,6 +22,7 @@ AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
         pytest.param([*PASSED, *OUTSIDE, *INSIDE, *ALONE], {(Part.LEAF, "a")}, id="outside, inside and alone"),
         pytest.param([*PASSED, *OUTSIDE, *INSIDE], set(), id="not known alone"),
         pytest.param([*PASSED, *OUTSIDE, *ALONE], set(), id="not known inside"),
+        pytest.param([*PASSED, *OUTSIDE, *INSIDE[:1], *ALONE], set(), id="one bad link explains what is known inside"),
         pytest.param(
             [ran("c1", "c2"), ran("c3", "c4"), *OUTSIDE, *INSIDE, *(ran(node) for node in (*A, "c1", "c3"))],
             set(),
@@ -37,7 +38,7 @@ def test_a_leaf_fails_outside_and_inside_and_its_nodes_are_well_alone(runs: list
 def test_one_node_that_passes_ends_the_suspicion_of_its_leaf() -> None:
     """The path from a to c is bad, and so is the link of a2. Three of four nodes fail outside and inside."""
     across = [ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3)]
-    runs = [*PASSED, *across, *INSIDE, *ALONE]
+    runs = [*PASSED, *across, *INSIDE[:1], *(run for run in ALONE if run.members != ("a4",))]
     assert (Part.LEAF, "a") in culprits(diagnosed(THREE_LEAVES, *runs))
     passed = diagnosed(THREE_LEAVES, *runs, ran("a4", "b4"))
     assert passed.leaves.suspected == {}
@@ -107,7 +108,8 @@ def test_a_leaf_that_may_be_all_liars_is_not_convicted(*, places_itself: bool) -
     passed = [ran(f"n{n}", f"n{n + 1}") for n in range(4, 256, 2)]
     bad = [ran(f"n{n}", f"n{n + 100}", at=0.3) for n in range(4)]
     sites = fleet(256, leaf_of=4, places_itself=places_itself)
-    diagnosis = diagnosed(sites, *passed, *bad, ran("n0", "n1", at=0.3), alone=False)
+    inside = [ran("n0", "n1", at=0.3), ran("n2", "n3", at=0.3)]
+    diagnosis = diagnosed(sites, *passed, *bad, *inside, alone=False)
     assert culprits(diagnosis) == (set() if places_itself else {(Part.LEAF, "leaf0")})
 
 

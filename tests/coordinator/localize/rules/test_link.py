@@ -83,3 +83,18 @@ def test_a_node_that_has_passed_with_others_has_no_bad_link() -> None:
     diagnosis = diagnosed(nowhere("abcdefgh"), *passed, *bad, alone=False)
     assert diagnosis.convicted == frozenset()
     assert len(diagnosis.paths.never_good) == 3
+
+
+def test_a_run_alone_that_nobody_can_compare_clears_no_node() -> None:
+    """Of three nodes, a is slow with both others. Whether its link or it itself is slow, one run alone cannot tell."""
+    pairs = [ran("a", "b", at=0.3), ran("a", "c", at=0.3), ran("b", "c")]
+    assert culprits(diagnosed(nowhere("abc"), *pairs, ran("a"))) == {(Part.NODE, "a")}
+
+
+@pytest.mark.parametrize(("at", "needed"), [(1.1, 3), (0.3, 2)])
+def test_few_runs_that_are_barely_slow_need_a_third(at: float, needed: int) -> None:
+    """Noise explains two of them as long as nobody knows how much runs differ. It does not explain a great loss."""
+    passed = [ran("c", "d"), ran("e", "b")]
+    bad = [ran("a", partner, at=at) for partner in "bcd"]
+    convicted = [diagnosed(nowhere("abcde"), *passed, *bad[:count], alone=False).convicted for count in (1, 2, 3)]
+    assert convicted == [{"a"} if count >= needed else set() for count in (1, 2, 3)]

@@ -1,5 +1,7 @@
 """What would settle the nodes that are left open."""
 
+from dataclasses import replace
+
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.wording.missing_evidence import missing_evidence
@@ -46,11 +48,14 @@ def test_nobody_to_ask_is_said() -> None:
 
 
 def test_who_failed_by_itself_once_runs_again() -> None:
-    """With others where others were asked, alone in a sweep of single nodes."""
+    """With others where others were asked, alone in a sweep of single nodes; with the figures of its runs alone."""
     assert missing(*WELL, run("a", "b"), bad("a", "c", crashed="a"))["a"].startswith(
-        "it failed once by itself: run it again with a node that has passed"
+        "it failed by itself: run it again with a node that has passed"
     )
-    assert missing(bad("a"))["a"] == "it failed once by itself: run it again alone"
+    assert missing(bad("a"))["a"] == (
+        "it failed by itself, and its runs are 54 times as likely if it is bad as by chance;"
+        " 8,000 times convict a node of this fleet: run it again alone"
+    )
 
 
 def test_who_fails_like_others_needs_the_topology() -> None:
@@ -77,7 +82,32 @@ def test_who_is_of_another_machine_type_is_swept_apart() -> None:
 def test_who_is_behind_a_bad_leaf_waits_for_its_repair() -> None:
     """Its own health cannot be seen."""
     sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "xy" for n in range(4)}
-    runs = [run("y0", "y1"), run("y2", "y3"), bad("x0", "x1"), *(bad(f"x{n}", f"y{n}") for n in range(4))]
+    runs = [
+        run("y0", "y1"),
+        run("y2", "y3"),
+        bad("x0", "x1"),
+        bad("x2", "x3"),
+        *(bad(f"x{n}", f"y{n}") for n in range(4)),
+    ]
     told = missing(*runs, sites=sites)
     assert told["x0"] == "it is behind leaf x, which is convicted: sweep it again after the repair"
     assert told.keys() == {"x0", "x1", "x2", "x3"}
+
+
+def test_who_was_compared_with_nothing_needs_others_or_a_reference() -> None:
+    """Two nodes need a third. Of more nodes, too few have passed."""
+    pair = replace(run("a", "b"), objective=1.0)
+    (one, other) = missing(pair, sites={node: Site(node) for node in "ab"}).values()
+    assert one == other
+    assert one.startswith("it worked, but nothing says how fast it should be: sweep it with a third node, or set")
+    assert "with two nodes that pass" in missing(pair)["a"]
+
+
+def test_who_reached_too_little_to_tell_it_from_noise_needs_a_better_run() -> None:
+    """Runs that differ much hide a great loss."""
+    values = (1.0, 0.9, 0.82, 0.75, 0.68, 0.6)
+    runs = [replace(run(f"n{place}", f"m{place}"), objective=value) for place, value in enumerate(values)]
+    sites = {node: Site(node) for each in runs for node in each.members}
+    told = missing(*runs, sites=sites)
+    assert told.keys() == {"n5", "m5"}
+    assert told["n5"].startswith("it reached too little to exclude a loss: it needs a better run with a node")

@@ -55,7 +55,7 @@ def test_a_leaf_is_told_with_the_nodes_behind_it() -> None:
     bad = (ran(f"a{n}", f"b{n}", at=0.3) for n in (1, 2, 3, 4))
     alone = (ran(f"a{n}") for n in (1, 2, 3, 4))
     good = (*(ran(f"c{n}", f"c{n + 1}") for n in (1, 3)), ran("b1", "b2"), ran("b3", "b4"))
-    told = ruling(*bad, *alone, *good, ran("a1", "a2", at=0.3))
+    told = ruling(*bad, *alone, *good, ran("a1", "a2", at=0.3), ran("a3", "a4", at=0.3))
     (failed,) = told.failed_fabric
     assert (failed.leaves, failed.code, told.failed_nodes) == (("a",), "collective.slow", ())
     assert told.inconclusive == ("a1", "a2", "a3", "a4")

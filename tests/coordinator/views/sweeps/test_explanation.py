@@ -129,7 +129,7 @@ def test_every_group_is_told_in_order(bad_link):
     """With whom, as which ranks, why it was formed, what was measured, what came of it, what was judged then."""
     first, second, *_ = explain(bad_link, "n1", {}).rounds
     (told,) = first.groups
-    assert (told.others, told.first_rank, told.objective, told.typical) == (("n2",), 0, 1.0, 10.1)
+    assert (told.others, told.first_rank, told.objective, told.typical) == (("n2",), 0, 1.0, 10.2)
     assert told.told == (
         "with n2; n1 had ranks 0 to 1 of 4",
         "formed because: every node once",

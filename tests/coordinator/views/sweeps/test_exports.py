@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from muster.nccl_tests_table import HalfResult, SizeResult
 from muster_coordinator.model.sweep_records import MemberRecord, SweepRecord
 from muster_coordinator.views.sweeps.export_format import ExportFormat
 from muster_coordinator.views.sweeps.exports import FORMS
 from muster_coordinator.views.sweeps.nccl_tests_text import nccl_tests_text
 from muster_coordinator.views.sweeps.rank_table import rank_table
+from muster_plugins.checks.nccl_tests.output import parse_text
 
 
 def test_every_format_has_a_form():
@@ -67,8 +69,8 @@ def test_a_sweep_without_groups_is_a_header(sweep):
 @pytest.mark.parametrize(
     ("params", "size", "time"),
     [
-        ({"size_bytes": 1 << 20}, "1048576", "131.07"),
-        ({"size_bytes": "1M"}, "1048576", "131.07"),
+        ({"size_bytes": 1 << 20}, "1048576", "131.1"),
+        ({"size_bytes": "1M"}, "1048576", "131.1"),
         ({"size_bytes": "1.5k"}, "1536", "0.19"),
         ({}, "N/A", "N/A"),
         ({"size_bytes": "9" * 400}, "N/A", "N/A"),
@@ -81,10 +83,33 @@ def test_groups_look_as_in_nccl_tests(group, sweep, params, size, time):
     lines = nccl_tests_text(record).splitlines()
     assert lines[0] == "# sweep s, round 1, group s-1: PASS"
     assert lines[4:8] == ["#  Rank  0 on         n1", "#  Rank  1 on         n1", "#  Rank  2 on         n2", lines[7]]
-    assert lines[9].split() == ["#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"]
-    assert lines[11].split() == [size, "N/A", "N/A", "N/A", "N/A", time, "8.00", "10.00", "0"]
-    assert lines[12:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 10"]
-    assert len(lines[9]) == len(lines[10]) == len(lines[11])
+    assert lines[10].split()[1:6] == ["size", "count", "type", "redop", "root"]
+    assert lines[12].split() == [size, *["N/A"] * 4, time, "8.00", "10.00", "0", *["N/A"] * 4]
+    assert lines[13:] == ["# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 10"]
+    assert len(lines[10]) == len(lines[11]) == len(lines[12])
+
+
+def test_a_series_of_sizes_has_a_row_for_each(group, sweep):
+    """As the first rank saw it, from 1 KB to 16 GB."""
+    results = [
+        SizeResult(
+            size=1 << power,
+            count=1 << power - 2,
+            type="float",
+            redop="sum",
+            root="-1",
+            in_place=HalfResult(time=2.0 ** (power - 5), alg_bw=32.0, bus_bw=60.0, nwrong=0),
+        )
+        for power in range(10, 35)
+    ]
+    first = MemberRecord(node="n1", first_rank=0, ranks=1, measured=({"busbw_gbps": 60.0},), by_size=tuple(results))
+    second = MemberRecord(node="n2", first_rank=1, ranks=1, measured=({"busbw_gbps": 59.0},))
+    text = nccl_tests_text(sweep([group("n1", "n2", places=(first, second))]))
+    found = parse_text(text)
+    assert (len(found.rows), found.unreadable, found.wrong) == (25, [], 0)
+    assert [row.size_bytes for row in found.rows] == [1 << power for power in range(10, 35)]
+    assert "N/A     N/A     N/A     N/A    32.00   32.00   60.00       0" in text
+    assert text.endswith("# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 60\n")
 
 
 @pytest.mark.parametrize(

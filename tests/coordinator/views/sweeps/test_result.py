@@ -4,7 +4,7 @@ from tests.cases import cases
 
 from muster_coordinator.model.sweep_records import FailedLink, FailedNode
 from muster_coordinator.views.sweeps.naming import failed_part
-from muster_coordinator.views.sweeps.result import sweep_report
+from muster_coordinator.views.sweeps.result import smallest_loss_in_words, sweep_report
 from muster_coordinator.views.sweeps.rounds import sweep_rounds
 
 
@@ -89,3 +89,20 @@ def test_the_rounds_show_every_group(bad_link):
         "  cleared: n3, n4",
         "  suspected: n1, n2",
     ]
+
+
+@cases(
+    ("smallest_loss", "words"),
+    [
+        (0.184, "A node that loses less than 18 % would not have been found."),
+        (1.0, "Nothing was compared: how much speed a node has lost is not known."),
+        (None, ""),
+    ],
+    ids=["a share", "any", "nothing measured"],
+)
+def test_the_loss_that_an_ended_sweep_could_not_have_found(smallest_loss, words, bad_link):
+    """It stands below what was cleared. A sweep that runs may still find it."""
+    record = bad_link.model_copy(update={"smallest_loss": smallest_loss})
+    assert smallest_loss_in_words(record) == words
+    assert not words or words in sweep_report(record).splitlines()
+    assert smallest_loss_in_words(record.model_copy(update={"ended_at": None})) == ""

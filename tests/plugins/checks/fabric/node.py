@@ -28,6 +28,8 @@ class Tree:
         self.root = root
         (root / "sys/class").mkdir(parents=True)
         (root / "proc").mkdir()
+        self._drivers = root / "sys/bus/pci/drivers/mlx5_core"
+        self._functions: dict[str, Path] = {}
 
     def plug(self, device: str, *, layer: str = "InfiniBand", rate: str = "400 Gb/sec (4X NDR)") -> Path:
         """Adds a device with one active port and counters at 0; gives the port's directory."""
@@ -35,7 +37,10 @@ class Tree:
         interface = f"net_{device}"
         for folder in ("counters", "hw_counters"):
             (port / folder).mkdir(parents=True)
-        (self.root / "sys/class/infiniband" / device / "device/net" / interface).mkdir(parents=True)
+        function = self._function(device)
+        (self.root / "sys/class/infiniband" / device / "device").symlink_to(function)
+        (function / "net" / interface).mkdir(parents=True)
+        (function / "infiniband" / device).mkdir(parents=True)
         net = self.root / "sys/class/net" / interface
         net.mkdir(parents=True)
         (net / "dev_port").write_text("0\n")
@@ -47,9 +52,32 @@ class Tree:
             (where / name).write_text("0\n")
         return port
 
-    def unplug(self, device: str) -> None:
+    def _function(self, device: str) -> Path:
+        """The PCI function of a device, which its driver has."""
+        function = self._functions.get(device)
+        if function is None:
+            address = f"0000:{len(self._functions):02x}:00.0"
+            function = self._functions[device] = self.root / "sys/devices" / address
+            self._drivers.mkdir(parents=True, exist_ok=True)
+            (self._drivers / address).symlink_to(function)
+        return function
+
+    def share(self, *, exclusively: bool) -> None:
+        """Sets the kernel's mode for RDMA devices in network namespaces."""
+        mode = self.root / "sys/module/ib_core/parameters/netns_mode"
+        mode.parent.mkdir(parents=True)
+        mode.write_text("N\n" if exclusively else "Y\n")
+
+    def move_to_pod(self, device: str) -> None:
+        """Takes the device and its interface into another network namespace; the PCI function stays."""
         shutil.rmtree(self.root / "sys/class/infiniband" / device)
         shutil.rmtree(self.root / f"sys/class/net/net_{device}")
+        for kind in ("net", "infiniband"):
+            shutil.rmtree(self._functions[device] / kind)
+
+    def unplug(self, device: str) -> None:
+        self.move_to_pod(device)
+        (self._drivers / self._functions.pop(device).name).unlink()
 
 
 def take_down(port: Path) -> None:

@@ -1,13 +1,10 @@
 """The machine type by the metadata server of a cloud: a real one answers, hangs, drips or lies."""
 
-import contextlib
-import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 from tests.cases import cases
+from tests.plugins.machines.cloud.conftest import FOUND, http
 
 from muster.model import MachineTypeSource
 from muster_plugins.machines.cloud import plugin
@@ -15,70 +12,6 @@ from muster_plugins.machines.cloud.clouds import CLOUDS, cloud_of
 from muster_plugins.machines.cloud.metadata_server import NoMetadata, ask_machine_type
 
 GOOGLE, AWS, AZURE = CLOUDS
-FOUND = {
-    "Google Cloud": ("product_name", "Google Compute Engine"),
-    "AWS": ("sys_vendor", "Amazon EC2"),
-    "Azure": ("chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77"),
-}
-
-Answer = Callable[[str], bytes | None]
-
-
-def http(body: str | bytes, status: str = "200 OK") -> bytes:
-    content = body.encode() if isinstance(body, str) else body
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\n\r\n".encode() + content
-
-
-class MetadataServer:
-    """Answers each request with what `answer` makes of it; None answers nothing."""
-
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-        self.address: tuple[str, int] = listener.getsockname()
-        self.requests: list[str] = []
-        self.answer: Answer = lambda _request: None
-        self.drips = False
-
-    def serve(self) -> None:
-        with contextlib.suppress(OSError):  # the end of the test closes the listener
-            while True:
-                connection, _ = self._listener.accept()
-                threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
-
-    def _attend(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            self.requests.append(connection.recv(4096).decode())
-            answer = self.answer(self.requests[-1])
-            if self.drips:
-                while True:
-                    connection.sendall(b"H")
-                    time.sleep(0.05)
-            if answer is None:
-                connection.recv(1)  # until the client hangs up
-            else:
-                connection.sendall(answer)
-
-
-@pytest.fixture
-def server(live) -> Iterator[MetadataServer]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        serving = MetadataServer(listener)
-        threading.Thread(target=serving.serve, daemon=True).start()
-        yield serving
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture
-def machine(tmp_path, monkeypatch) -> Callable[[str], object]:
-    """The DMI fields of a machine of a cloud; this process has not asked any server yet."""
-    monkeypatch.setattr(plugin, "_known", {})
-
-    def make(cloud: str) -> object:
-        field, value = FOUND[cloud]
-        (tmp_path / field).write_text(value + "\n")
-        return tmp_path
-
-    return make
 
 
 @cases(("cloud", "said"), [*FOUND.items()])
@@ -137,8 +70,9 @@ def test_no_proxy_sees_the_request(server, monkeypatch):
     ("answer", "why"),
     [
         (http("no", "404 Not Found"), "HTTP status 404"),
-        (http("x" * 2000), "an answer that no metadata server gives"),
-        (http("a4\x1b[31m"), "an answer that no metadata server gives"),
+        (http("x" * 70_000), "an answer that no metadata server gives"),
+        (http("a4\x1b[31m"), "is not a machine type"),
+        (http("", "301 Moved Permanently\r\nLocation: http://127.0.0.1:1/"), "HTTP status 301"),
         (http(b"\xff\xfe"), "can't decode byte"),
         (http("projects/1/machineTypes/<b>"), "is not a machine type"),
         (http("projects/1/machineTypes/"), "is not a machine type"),
@@ -147,7 +81,19 @@ def test_no_proxy_sees_the_request(server, monkeypatch):
         (b"", "Remote end closed connection"),
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "got more than 100 headers"),
     ],
-    ids=["absent", "long", "control", "bytes", "markup", "nothing", "longer than a label", "SSH", "closed", "headers"],
+    ids=[
+        "absent",
+        "long",
+        "control",
+        "redirect",
+        "bytes",
+        "markup",
+        "nothing",
+        "longer than a label",
+        "SSH",
+        "closed",
+        "headers",
+    ],
 )
 def test_an_answer_of_another_kind_is_no_machine_type(server, answer, why):
     """A server that is not the cloud's may answer anything."""

@@ -101,7 +101,7 @@ def test_the_table_is_the_one_of_nccl_tests():
         "#       size         count      type   redop    root     time   algbw   busbw  #wrong",
         "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)        ",
         "        1024           256     float     sum      -1    48.10    0.10    0.20       0",
-        "  1073741824     268435456     float     sum      -1  3046.00  176.25  352.50       2",
+        "  1073741824     268435456     float     sum      -1   3046.0  176.25  352.50       2",
         "# Out of bounds values : 2 FAILED",
         "# Avg bus bandwidth    : 176.35",
     ]

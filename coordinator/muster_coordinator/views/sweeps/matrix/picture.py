@@ -60,7 +60,7 @@ class _Matrix:
 
     @cached_property
     def amounts(self) -> Amounts:
-        return amounts_of(self.record)
+        return amounts_of(self.record, self.places)
 
     @cached_property
     def most(self) -> float:

@@ -80,11 +80,15 @@ class Cluster:
 
     def register(self, name: str, **more: Any) -> None:
         """A kubelet registers its node; `more` are the arguments of `objects.node`."""
+        self.run(lambda: self.standin.add_node(name, **more))
 
-        async def add() -> None:
-            self.standin.add_node(name, **more)
+    def run(self, change: Callable[[], T]) -> T:
+        """What `change` returns, called in the event loop of the stand-in."""
 
-        self._do(add())
+        async def call() -> T:
+            return change()
+
+        return self._do(call())
 
     def node(self, name: str) -> "NodeInKubernetes":
         return NodeInKubernetes(self.standin.node(name))

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.cases import cases
 
-from muster_coordinator.topology.hostlist import MOST_NAMES, expand
+from muster.hostlist import MOST_NAMES, expand
 
 
 @cases(

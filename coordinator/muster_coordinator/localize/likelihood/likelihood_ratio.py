@@ -1,0 +1,123 @@
+"""The likelihood ratio of a bad part against chance, and the bound that convicts it.
+
+The idea: each bad run is a bet between two models. By chance, a run is slow rarely, and reaches anything
+(`chance.py`). If a part is bad, its runs are mostly bad, and each reaches about what the ones before it reached. The
+logarithm of the ratio of both probabilities, run by run, sums to the evidence.
+
+Each run is predicted from the runs before it only, and which run comes next does not depend on its result. So, if no
+part is bad, the expected ratio stays 1 in any number of runs, and reaches r with probability 1/r at most, at whatever
+moment one looks (Ville 1939). With `candidates` parts and a bound of candidates / ALPHA, a sweep convicts a healthy
+part by chance with probability ALPHA at most (Bonferroni). What chance does is learned from the same sweep, so the
+bound is only as true as what is learned.
+
+Example: in a fleet of 64 nodes a is slow twice, at 0.40 and at 0.41 of normal. Chance makes 1.5 % of the runs slow. The
+first run is 67 times as likely if a is bad, as both models let it reach anything: 4.2. The second is also 17 times as
+likely to reach just this: 7.1. Two bad runs of two cost 0.3. The sum of 11.0 is a little less than the bound, log(64 /
+0.001) = 11.1, so a runs once more. If the second run had reached 0.6, the sum would be 7.0. A good run between them
+would cost 2.6.
+
+Takes O(k²) for k bad runs of a part, and O(k x slow runs by chance).
+"""
+
+import math
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.likelihood.chance import Chance, Chances, expected_density, kernel
+from muster_coordinator.model.probes import GroupRun
+
+ALPHA = 0.001
+"""Accepted number of healthy parts of one kind that a sweep convicts by chance."""
+
+AS_BEFORE = 0.8
+"""Share of the runs of a bad part that reach what others of its runs have reached. The rest is for parts whose fault
+shows differently, such as a node that is slower alone than its link.
+"""
+
+LEAST_RUNS = 2
+"""One slow run convicts nobody: the first is 67 times as likely if a part is bad, and a fleet has many parts."""
+
+MOST_MISSING = 9
+"""More runs are not worth counting: where chance makes runs like these, no number of them tells."""
+
+BAD_RUNS, GOOD_RUNS = 1.0, 0.25
+"""Of a bad part before it has run, as if it had had these. Most faults show in every run; some come and go."""
+
+
+@dataclass(frozen=True)
+class LikelihoodRatios:
+    """The likelihood ratios of parts by their runs in `evidence`."""
+
+    evidence: GroupEvidence
+
+    @cached_property
+    def _chances(self) -> Chances:
+        return Chances(self.evidence)
+
+    def log_ratio(self, bad: Sequence[GroupRun], good: int = 0) -> float:
+        """That a part with these bad runs and a number of `good` ones is bad; 0 if nothing tells."""
+        return _log_odds(len(bad), good) + self._gains(bad, {run.group for run in bad})
+
+    def log_ratio_of_node(self, bad: Sequence[GroupRun], good: int) -> float:
+        """The same for a node in itself: only its runs alone are its own.
+
+        What its runs with others show, another part may do. They count if they reached what the node reaches alone, and
+        the less, the more runs of all nodes are bad. Prevents: leaf a hangs, and a1 to a4 hang with everyone. By
+        chance, a3 is slow once alone.
+        """
+        alone = [run for run in bad if len(run.members) == 1]
+        levels = tuple(map(self._chances.reached, alone))
+        own = {run.group for run in bad}
+        gains = self._gains(alone, own)
+        for run in bad:
+            if len(run.members) > 1:
+                gains += self._gain(run, levels, self._chances.for_any_reason(run), own)
+        return _log_odds(len(bad), good) + gains
+
+    def _gains(self, bad: Sequence[GroupRun], own: Set[str]) -> float:
+        """By runs of one part, each of which is predicted from those before it."""
+        levels = tuple(map(self._chances.reached, bad))
+        return sum(self._gain(run, levels[:place], self._chances.of(run), own) for place, run in enumerate(bad))
+
+    def _gain(self, run: GroupRun, before: tuple[float, ...], otherwise: Chance, own: Set[str]) -> float:
+        """By a run of a part of which runs have reached this `before`."""
+        reached, width = self._chances.reached(run), self._width(run)
+        return _log_density(reached, before, width) - otherwise.log_density(reached, width, own)
+
+    def runs_missing(self, bad: Sequence[GroupRun], candidates: int, good: int = 0) -> int:
+        """How many more runs like the last one convict one of so many `candidates`; 0 if there are enough.
+
+        If there is none yet, at least two are needed.
+        """
+        if not bad:
+            return LEAST_RUNS
+        needed = bound(candidates)
+        further = (n for n in range(MOST_MISSING) if self.log_ratio([*bad, *[bad[-1]] * n], good) >= needed)
+        return next(further, MOST_MISSING)
+
+    def _width(self, run: GroupRun) -> float:
+        """The spread of the difference of two runs of one part; of small spreads, the logarithm is nearly the share."""
+        return math.sqrt(2) * self.evidence.thresholds.noise_of(run)
+
+
+def bound(candidates: int) -> float:
+    """The least log likelihood ratio that convicts one of so many parts."""
+    return math.log(candidates / ALPHA)
+
+
+def _log_density(reached: float, before: tuple[float, ...], width: float) -> float:
+    """Of a bad run of a bad part whose runs before have reached these."""
+    usual = expected_density(reached)
+    again = kernel(reached, before, width) if before else usual
+    return math.log(AS_BEFORE * again + (1 - AS_BEFORE) * usual)
+
+
+def _log_odds(bad: int, good: int) -> float:
+    """Of a bad part to have so many bad and good runs."""
+    return _log_beta(BAD_RUNS + bad, GOOD_RUNS + good) - _log_beta(BAD_RUNS, GOOD_RUNS)
+
+
+def _log_beta(one: float, other: float) -> float:
+    return math.lgamma(one) + math.lgamma(other) - math.lgamma(one + other)

@@ -1,0 +1,104 @@
+"""`muster init`: writes the configuration of a fleet into a directory.
+
+The help needs none of the imports inside the functions.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from muster.errors import SettingsError
+from muster.nouns import count
+from muster.setup.fleet_kind import FleetKind
+from muster.terminal import say
+
+if TYPE_CHECKING:
+    from muster.setup.answers import SetupAnswers
+
+FleetKindArgument = Annotated[
+    FleetKind | None,
+    typer.Argument(metavar="KIND", help="machine, systemd, slurm or kubernetes.", show_default=False),
+]
+DirectoryOption = Annotated[Path, typer.Option("--directory", metavar="DIR", help="Where to write the files.")]
+FleetOption = Annotated[str | None, typer.Option("--fleet", metavar="NAME", help="Name of the fleet; unset: default.")]
+HostOption = Annotated[
+    str | None, typer.Option("--host", metavar="HOST", help="Host of broker and coordinator, as nodes reach it.")
+]
+AddedNodesOption = Annotated[
+    str | None, typer.Option("--nodes", metavar="LIST", help="Nodes to add, such as gpu-[001-016].")
+]
+GpusOption = Annotated[
+    int | None, typer.Option("--expect-gpus", metavar="N", help="GPUs of each node; unset: any number.")
+]
+RegistryOption = Annotated[
+    str | None, typer.Option("--registry", metavar="REGISTRY", help="For kubernetes: where nodes get the images.")
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Write settings again; keep keys, tokens and nodes' certificates.")
+]
+
+
+def init(
+    kind: FleetKindArgument = None,
+    *,
+    directory: DirectoryOption = Path("muster-config"),
+    fleet: FleetOption = None,
+    host: HostOption = None,
+    nodes: AddedNodesOption = None,
+    expect_gpus: GpusOption = None,
+    registry: RegistryOption = None,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Write a complete configuration into a directory: settings, certificates, tokens, units or manifests.
+
+    At a terminal it asks for what the options do not say. Call it again with other nodes to add them; what is there
+    already stays as it is. Nothing is installed: README.md in the directory has the next commands.
+    """
+    from muster.setup.answers import node_names  # noqa: PLC0415 (see above)
+    from muster.setup.directory import SetupDirectory  # noqa: PLC0415
+
+    given = {"kind": kind, "fleet": fleet, "host": host, "expected_gpus": expect_gpus, "registry": registry}
+    told = {name: value for name, value in given.items() if value is not None}
+    files = SetupDirectory(directory)
+    try:
+        if (earlier := files.answers()) is None:
+            answers, named = _new(told, nodes)
+        else:
+            answers, named = _changed(earlier, told, directory, overwrite=overwrite), nodes
+        files.write(answers, node_names(answers.kind, named), overwrite=overwrite)
+    except OSError as error:
+        raise SettingsError(f"--directory: cannot write {error.filename}: {error.strerror}; name another one") from None
+    if files.written:
+        say(f"Wrote {count(len(files.written), 'file')}. What to do next: {directory / 'README.md'}")
+    else:
+        say(f"{directory} has all of this already. To add nodes, name them: --nodes LIST")
+
+
+def _new(told: dict[str, Any], nodes: str | None) -> "tuple[SetupAnswers, str | None]":
+    """The answers for a new directory and the list of nodes, of which a person at a terminal is asked the rest."""
+    from muster.setup.answers import SetupAnswers  # noqa: PLC0415 (see above)
+    from muster.setup.questions import asked_answers, asked_kind, asked_nodes  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        if "kind" not in told:
+            raise SettingsError(f"KIND: missing; give one of {', '.join(FleetKind)}")
+        return SetupAnswers(**told), nodes
+    kind = told.get("kind") or asked_kind()
+    answers = SetupAnswers(**{"kind": kind, **asked_answers(kind, told), **told})
+    return answers, nodes or asked_nodes(kind)
+
+
+def _changed(earlier: "SetupAnswers", told: dict[str, Any], directory: Path, *, overwrite: bool) -> "SetupAnswers":
+    """The answers for a directory that an earlier call has written."""
+    answers = replace(earlier, **told)
+    if answers.kind is not earlier.kind:
+        raise SettingsError(f"KIND: {directory} was written for {earlier.kind}; name another --directory")
+    if answers != earlier and not overwrite:
+        raise SettingsError(
+            f"--directory: {directory} was written with other options, which its answers.toml has; name another "
+            "directory, or write its settings again with --overwrite"
+        )
+    return answers

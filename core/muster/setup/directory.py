@@ -1,0 +1,98 @@
+"""Writes the configuration of a fleet. What is there already stays, and so a second call only adds nodes."""
+
+import secrets
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from muster.broker_acl import COORDINATOR
+from muster.errors import SettingsError
+from muster.setup.answers import SetupAnswers, answers_from_toml
+from muster.setup.authority import AUTHORITY_KEY, FleetAuthority
+from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
+from muster.setup.kubernetes import new_secrets, token_in
+from muster.setup.plan import ANSWERS, CA, CERTIFICATE, KEY, OPERATOR_TOKEN, READER_TOKEN, SETTINGS, node_settings, plan
+
+SECRETS = "secrets.yaml"
+
+
+class SetupDirectory:
+    """The directory with the files of one fleet. `written` has the paths that were written, relative to it.
+
+    Settings and manifests are for everybody who may enter the directory, which is its owner. Keys, tokens and Secrets
+    are for the owner also after they were copied elsewhere.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.written: list[str] = []
+
+    def answers(self) -> SetupAnswers | None:
+        """What an earlier call was told; None if the directory is new. Raises SettingsError if others use it."""
+        file = self._root / ANSWERS
+        if file.is_file():
+            return answers_from_toml(file.read_text(encoding="utf-8"), str(file))
+        if self._root.exists() and (not self._root.is_dir() or any(self._root.iterdir())):
+            raise SettingsError(
+                f"--directory: {self._root} is there and not from `muster init`; name another directory"
+            )
+        return None
+
+    def write(self, answers: SetupAnswers, nodes: Iterable[str], *, overwrite: bool) -> None:
+        """Writes what is missing; with `overwrite` all files, except keys, tokens and certificates of clients."""
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path, text in plan(answers).items():
+            self._write(path, text, overwrite=overwrite)
+        if answers.kind is FleetKind.KUBERNETES:
+            self._write_secrets()
+        if answers.kind in WITH_A_BROKER:
+            self._write_fleet(answers, nodes, overwrite=overwrite)
+
+    def nodes(self) -> list[str]:
+        """The nodes that have files."""
+        return sorted(path.name for path in self._root.glob("nodes/*"))
+
+    def _write_secrets(self) -> None:
+        if (self._root / SECRETS).exists():
+            return
+        made = new_secrets()
+        self._write(OPERATOR_TOKEN, token_in(made), mode=0o600, overwrite=True)
+        self._write(SECRETS, made, mode=0o600)
+
+    def _write_fleet(self, answers: SetupAnswers, nodes: Iterable[str], *, overwrite: bool) -> None:
+        authority = FleetAuthority(self._root / "authority")
+        if not authority.certificate.exists():
+            authority.certificate.parent.mkdir(mode=0o700, exist_ok=True)
+            authority.create(answers.fleet)
+            self.written += [f"authority/{name}" for name in (CA, AUTHORITY_KEY)]
+        self._certify(authority, "broker", "broker", server=answers.host, overwrite=overwrite)
+        self._certify(authority, COORDINATOR, "coordinator")
+        for token in (OPERATOR_TOKEN, READER_TOKEN):
+            self._write(f"coordinator/{token}", f"{secrets.token_urlsafe(32)}\n", mode=0o600)
+        for node in sorted({*self.nodes(), *nodes}):
+            self._write(f"nodes/{node}/{SETTINGS}", node_settings(answers, node), overwrite=overwrite)
+            self._certify(authority, node, f"nodes/{node}")
+
+    def _certify(
+        self, authority: FleetAuthority, name: str, place: str, *, server: str | None = None, overwrite: bool = False
+    ) -> None:
+        """Issues a certificate unless there is one. Its file comes last: what is interrupted is done again."""
+        directory = self._root / place
+        if (directory / CERTIFICATE).exists() and not overwrite:
+            return
+        with tempfile.TemporaryDirectory(dir=self._root, prefix=".") as scratch:
+            authority.issue(name, Path(scratch), server=server)
+            for file in (KEY, CA, CERTIFICATE):
+                Path(scratch, file).replace(directory / file)
+                self.written.append(f"{place}/{file}")
+
+    def _write(self, path: str, text: str, *, mode: int | None = None, overwrite: bool = False) -> None:
+        file = self._root / path
+        if file.exists() and not overwrite:
+            return
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(f".{file.name}.new")
+        fresh.touch(mode=mode or (0o755 if text.startswith("#!") else 0o644))
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(file)
+        self.written.append(path)

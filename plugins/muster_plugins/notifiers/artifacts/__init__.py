@@ -1,0 +1,1 @@
+"""Stores reports and raw output in a bucket or a directory."""
