@@ -38,7 +38,7 @@ from benchmarks.localisation.network_cases import (
     is_possible,
 )
 from benchmarks.localisation.network_summary import HEADER as NETWORK_HEADER
-from benchmarks.localisation.network_summary import network_figures, network_row, network_summary
+from benchmarks.localisation.network_summary import network_figures, network_row, network_summary, network_totals
 from benchmarks.localisation.plot import plot
 from benchmarks.localisation.results import Cell, Results, Task
 from benchmarks.localisation.scenarios import CASES
@@ -77,7 +77,8 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
         for cell in map(Cell._make, cells)
         if (cell.passes == 1 or cell.method == OURS) and (cell.case in OWN_CASES or is_possible(cell.case, cell.nodes))
     ]
-    return (Task(cell, seed) for seed in range(options.seeds) for cell in wanted)
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    return (Task(cell, seed) for seed in seeds for cell in wanted)
 
 
 def main() -> None:
@@ -85,6 +86,9 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[16, 232], metavar="N", help="sizes of the fleet")
     parser.add_argument("--seeds", type=int, default=10, help="fabrics of each case and size")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, metavar="N", help="others than those that rules were tuned on"
+    )
     parser.add_argument(
         "--cases",
         nargs="+",
@@ -124,6 +128,7 @@ def _on_network(cells: Mapping[Cell, Sequence[Score]], group_s: float) -> list[F
     found = {cell: network_summary(scores) for cell, scores in cells.items() if cell.case in NETWORK_CASES}
     if found:
         print(table(NETWORK_HEADER, (network_row(cell, one, group_s) for cell, one in found.items())))
+        print(*network_totals({cell: cells[cell] for cell in found}), sep="\n")
     return [*network_figures(found)]
 
 

@@ -118,6 +118,20 @@ def network_row(cell: Cell, found: NetworkSummary, group_s: float) -> tuple[str,
     return (*which, *false, *truth, *said, *cost)
 
 
+def network_totals(cells: Mapping[Cell, Sequence[Score]]) -> Iterator[str]:
+    """A sentence about all sweeps of each method; faults that come and go do not count for the recall."""
+    for method in dict.fromkeys(cell.method for cell in cells):
+        scored = [(cell.case, one) for cell, scores in cells.items() if cell.method == method for one in scores]
+        false = Share(sum(one.healthy_named > 0 for _, one in scored), len(scored))
+        lasting = [one for case, one in scored if not case.endswith(INTERMITTENT)]
+        recall = Share(sum(one.exact for one in lasting), sum(one.faults for one in lasting))
+        runs = statistics.mean(one.node_runs / one.nodes for _, one in scored)
+        yield (
+            f"{method}: {false.hits} of {false.tries} sweeps name something healthy (95 %: {false.interval}), "
+            f"{recall.hits} of {recall.tries} lasting faults found, {runs:.3g} runs for each node"
+        )
+
+
 def network_figures(summaries: Mapping[Cell, NetworkSummary]) -> Iterator[Figure]:
     """What our strategy is asked to reach, cell by cell."""
     for cell, found in summaries.items():

@@ -7,6 +7,7 @@ import pty
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -261,7 +262,7 @@ def answered(directory, *lines):
     """What is on the terminal and the exit code when a person answers with these lines."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execvp("python3", ["python3", "-m", "muster", "init", "--directory", str(directory)])
+        os.execv(sys.executable, [sys.executable, "-m", "muster", "init", "--directory", str(directory)])
     os.write(terminal, "".join(f"{line}\n" for line in lines).encode())
     shown = b""
     while True:
