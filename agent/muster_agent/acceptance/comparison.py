@@ -75,9 +75,11 @@ def _on_enough_nodes(runs: Sequence[Run], values: Sequence[_Compared[T]]) -> boo
 
 
 def _values(runs: Sequence[Run], metric: str) -> dict[str, list[_Compared[float]]]:
-    """The values of a metric by model of the device."""
+    """The values of a metric by model of the device. Simulated devices share a CPU, so their speeds say nothing."""
     found: dict[str, list[_Compared[float]]] = defaultdict(list)
     for position, run in enumerate(runs):
+        if run.simulated:
+            continue
         for device, model, value in _by_device(run, run.metrics.get(metric)):
             if isinstance(value, int | float):
                 found[model].append(_Compared(position, device, value))

@@ -60,6 +60,14 @@ def test_a_long_time_is_worse():
     ]
 
 
+def test_simulated_devices_are_not_compared_by_speed():
+    """They share a CPU, which anybody else may use as well."""
+    runs = [
+        run_on(number, tflops=value).model_copy(update={"simulated": True}) for number, value in enumerate([7, 7, 1])
+    ]
+    assert named(runs) == []
+
+
 def test_devices_of_other_models_are_not_compared():
     """The one slower model of a mixed node is usual for its kind."""
     mixed = [run_on(number, models=("H200", "L4"), tflops=[700, 100]) for number in range(4)]
