@@ -1,6 +1,7 @@
 """The report of an acceptance as data. `report.json` has exactly this content; all other formats are made from it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 
 from pydantic import Field
 
@@ -36,8 +37,38 @@ class NodeReport(Data):
     inventory: Inventory
 
 
+class GangDecision(StrEnum):
+    """What a preflight decides about a node of a job.
+
+    - GO: the job runs on it
+    - SPARE: it passed, and the job has enough other nodes
+    - REJECTED: it failed, or nobody could tell
+    - BLOCKED: it passed, and the job cannot start
+    """
+
+    GO = "GO"
+    SPARE = "SPARE"
+    REJECTED = "REJECTED"
+    BLOCKED = "BLOCKED"
+
+
+class NodeConclusion(Data):
+    """What a preflight came to for a node.
+
+    `verdict` is about the node itself: a pair or a group that failed is no evidence against each of its nodes.
+    """
+
+    node: Name
+    decision: GangDecision
+    verdict: Verdict
+    reason: Text
+
+
 class AcceptanceReport(Data):
-    """A whole acceptance. `simulated` is true if any of it was measured on simulated devices."""
+    """A whole acceptance. `simulated` is true if any of it was measured on simulated devices.
+
+    A preflight has a conclusion for each node.
+    """
 
     suite: Label
     verdict: Verdict
@@ -47,6 +78,7 @@ class AcceptanceReport(Data):
     steps: tuple[StepReport, ...]
     simulated: bool
     muster_version: Label = __version__
+    conclusions: tuple[NodeConclusion, ...] = Field((), max_length=MOST_NODES)
 
     @property
     def without_gpu(self) -> list[str]:
@@ -63,15 +95,22 @@ class AcceptanceReport(Data):
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
-        """The verdict of each node: the worst of its runs, SKIPPED without any."""
+        """The verdict of each node: its conclusion's, or else the worst of its runs, SKIPPED without any."""
         found: dict[str, list[Verdict]] = {node.name: [] for node in self.nodes}
         for run in self.runs:
             found.setdefault(run.node, []).append(run.verdict)
-        return {node: worst(verdicts) for node, verdicts in found.items()}
+        concluded = {conclusion.node: conclusion.verdict for conclusion in self.conclusions}
+        return {node: worst(verdicts) for node, verdicts in found.items()} | concluded
 
     @property
     def cause(self) -> str:
-        """The errors in one line, the first one first: the reason for a scheduler's drain of the node."""
+        """The errors in one line, the first one first: the reason for a scheduler's drain of the node.
+
+        After a preflight, it names the nodes that were rejected, if any.
+        """
+        rejected = [each for each in self.conclusions if each.decision is GangDecision.REJECTED]
+        if rejected:
+            return in_one_line("; ".join(f"{each.node}: {each.reason}" for each in rejected))
         uuids = {(node.name, device.index): device.uuid for node in self.nodes for device in node.inventory.devices}
         errors = [(run, finding) for run in self.runs for finding in run.findings if _is_error(finding)]
         if not errors:
@@ -93,12 +132,22 @@ def contradictions(report: AcceptanceReport) -> Iterator[str]:
     names = [node.name for node in report.nodes]
     if len(names) != len({*names}):
         yield "nodes: a node is there twice"
+    yield from _contradicting_conclusions(report, names)
     for number, step in enumerate(report.steps):
         yield from _contradictions(f"steps.{number}", step, {*names})
     if report.verdict is not (derived := worst([step.verdict for step in report.steps])):
         yield f"verdict: is {report.verdict}, and {derived} follows from the steps"
     if not report.simulated and any(run.simulated for run in report.runs):
         yield "simulated: is false, and runs are simulated"
+
+
+def _contradicting_conclusions(report: AcceptanceReport, names: list[str]) -> Iterator[str]:
+    if report.conclusions and sorted(each.node for each in report.conclusions) != sorted(names):
+        yield "conclusions: there must be one for each node of the report"
+    unfit = {run.node for run in report.runs if run.group is None and run.verdict not in _WITHOUT_ERRORS}
+    for number, each in enumerate(report.conclusions):
+        if each.node in unfit and each.decision is not GangDecision.REJECTED:
+            yield f"conclusions.{number}.decision: is {each.decision}, and a run on {each.node} alone did not pass"
 
 
 def _is_error(finding: Finding) -> bool:
@@ -131,9 +180,15 @@ def step_report(section: str, check: str, summary: str, runs: Iterable[Run]) -> 
 
 
 def report(
-    suite: str, steps: Iterable[StepReport], nodes: Mapping[str, Inventory], started_at: float, duration_s: float
+    suite: str,
+    steps: Iterable[StepReport],
+    nodes: Mapping[str, Inventory],
+    started_at: float,
+    duration_s: float,
+    *,
+    conclusions: Iterable[NodeConclusion] = (),
 ) -> AcceptanceReport:
-    """The report of a suite."""
+    """The report of a suite, or of a preflight with its conclusions."""
     all_steps = tuple(steps)
     return AcceptanceReport(
         suite=suite,
@@ -143,4 +198,5 @@ def report(
         nodes=tuple(NodeReport(name=name, inventory=inventory) for name, inventory in nodes.items()),
         steps=all_steps,
         simulated=any(run.simulated for step in all_steps for run in step.runs),
+        conclusions=tuple(conclusions),
     )

@@ -72,9 +72,10 @@ def environment(container, index):
 def understood(arguments):
     """Fails if the command line does not know an argument."""
     command: Any = get_command(cli.app)
-    for name in arguments[:2]:
-        command = command.get_command(None, name)
-    command.make_context("muster", arguments[2:])
+    options = list(arguments)
+    while hasattr(command, "get_command"):
+        command = command.get_command(None, options.pop(0))
+    command.make_context("muster", options)
 
 
 def test_kubernetes_knows_every_field():

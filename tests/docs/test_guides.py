@@ -45,6 +45,7 @@ ELSEWHERE = {
     "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
     "muster init --nodes": "tests/deploy/test_init.py",
+    "muster preflight": "tests/agent/acceptance/test_preflight_processes.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",
     "muster store backup": "tests/coordinator/store/test_backup.py",
@@ -52,7 +53,11 @@ ELSEWHERE = {
     "muster quarantine unfreeze": "tests/coordinator/quarantine_api/test_deciding.py",
     "muster up": "tests/local/test_up.py",
     "promtool": "tests/monitoring/test_alerts.py",
+    "sbatch docs/examples/slurm/preflight.sbatch": "tests/plugins/schedulers/slurm/test_preflight.py",
     "sbatch": "tests/plugins/schedulers/slurm/test_acceptance.py",
+    "srun --nodes=5 --ntasks-per-node=1 --exclusive --cpu-bind=none docs/examples/ray/ray-start": (
+        "tests/deploy/test_examples_preflight.py"
+    ),
     "srun": "tests/plugins/schedulers/slurm/test_acceptance.py",
     "torchrun": "tests/agent/acceptance/test_job_processes.py",
 }

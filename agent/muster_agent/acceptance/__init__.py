@@ -1,4 +1,4 @@
-"""Acceptance of one node or of all nodes of a job: `muster check run`, without broker and coordinator.
+"""Acceptance of one node or of all nodes of a job: `muster check run` and `muster preflight`, without the coordinator.
 
 A suite is a list of steps, and a step is a check with parameters. On one node the steps run one after the other. In a
 job (under torchrun, srun or a Kubernetes operator), the process with rank 0 leads: over one TCP port it tells all

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from muster.acceptance import NodeConclusion
 from muster.model import Data, Inventory, Run, Verdict
 
 MOST_LINE_BYTES = 8 << 20
@@ -33,6 +34,14 @@ class MemberHello(Data):
     ranks: int = Field(ge=1)
     inventory: Inventory
     suite: str
+
+
+class GroupHosted(Data):
+    """The member listens on `port`, where rank 0 of a group step will be."""
+
+    kind: Literal["hosted"] = "hosted"
+    step: int
+    port: int = Field(ge=1, le=65_535)
 
 
 class RanksWaiting(Data):
@@ -58,6 +67,14 @@ class MeasureStep(Data):
 
     kind: Literal["measure"] = "measure"
     step: int
+
+
+class HostGroup(Data):
+    """Listen for a group step: rank 0 will be on your node, and the others reach it at `address`."""
+
+    kind: Literal["host"] = "host"
+    step: int
+    address: str
 
 
 class JoinStep(Data):
@@ -90,15 +107,36 @@ class AbortStep(Data):
     reason: str
 
 
+class Gang(Data):
+    """The nodes on which a job starts, in the order of ranks. The others reach the first one at `address`."""
+
+    nodes: tuple[str, ...]
+    address: str
+
+
 class EndJob(Data):
-    """The job is done; `verdict` is for the whole job."""
+    """The job is done; `verdict` is for the whole job.
+
+    After a preflight, `conclusion` is about the member's node, and `gang` has the nodes on which the job can start.
+    """
 
     kind: Literal["end"] = "end"
     verdict: Verdict
+    conclusion: NodeConclusion | None = None
+    gang: Gang | None = None
 
 
 JobMessage = Annotated[
-    MemberHello | RanksWaiting | StepDone | MeasureStep | JoinStep | PassRendezvous | AbortStep | EndJob,
+    MemberHello
+    | GroupHosted
+    | RanksWaiting
+    | StepDone
+    | MeasureStep
+    | HostGroup
+    | JoinStep
+    | PassRendezvous
+    | AbortStep
+    | EndJob,
     Field(discriminator="kind"),
 ]
 
@@ -120,6 +158,12 @@ class JobConnection:
     def own_address(self) -> str:
         """The address of this end."""
         address: str = self._writer.get_extra_info("sockname")[0]
+        return address
+
+    @property
+    def peer_address(self) -> str:
+        """The address of the other end."""
+        address: str = self._writer.get_extra_info("peername")[0]
         return address
 
     def send(self, message: JobMessage) -> None:

@@ -6,10 +6,9 @@ once. The report names the lost member, and the next steps run without it.
 
 import asyncio
 import contextlib
-import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -22,6 +21,8 @@ from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
     AbortStep,
     EndJob,
+    GroupHosted,
+    HostGroup,
     JobConnection,
     JobMessage,
     JoinStep,
@@ -66,9 +67,10 @@ class JobLeader:
         self._digest = digest
         self.nodes: dict[str, Inventory] = {}
         """The inventory of each node by name, in the order of ranks; complete after `gather`."""
+        self.missing: list[int] = []
+        """The ranks that did not connect, if the job goes on with the others."""
         self._members: dict[int, _JobProcess] = {}
         self._complete = asyncio.Event()
-        self._listeners: dict[int, socket.socket] = {}
         self._server: asyncio.Server | None = None
         self._connections = Connections("MASTER_PORT", 2 * size + _MOST_STRANGERS, most_unread=_MOST_HELLO_BYTES)
 
@@ -85,25 +87,32 @@ class JobLeader:
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
-    async def gather(self, within_s: float) -> None:
-        """Waits for all members. Unavailable names the missing ranks, Refused those that do not fit together."""
+    async def gather(self, within_s: float, enough: int | None = None) -> None:
+        """Waits for all members; after `within_s` seconds, it goes on with `enough` whole nodes.
+
+        One of them must have rank 0. Unavailable names the missing ranks, Refused those that do not fit together.
+        """
         try:
             async with asyncio.timeout(within_s):
                 await self._complete.wait()
         except TimeoutError:
-            missing = _listed([rank for rank in range(self._size) if rank not in self._members])
-            reason = f"of {self._size} processes, these ranks did not connect within {within_s:g} s: {missing}"
-            raise Unavailable(reason) from None
+            await self._go_on_without_the_missing(within_s, enough)
         self._stop_listening()
-        hellos = [member.hello for _, member in sorted(self._members.items())]
+        self._members = dict(sorted(self._members.items()))
+        hellos = [member.hello for member in self._of()]
         self.nodes = {hello.node: hello.inventory for hello in hellos}
         _see_that_they_fit(hellos, self._digest)
 
-    async def carry_out(self, step: int) -> list[Run]:
-        """Runs a step and returns its runs by rank: one for each node, or one for each process of a group."""
+    async def carry_out(self, step: int, nodes: Collection[str] | None = None) -> list[Run]:
+        """Runs a step on all nodes or on these, and returns its runs by rank.
+
+        There is one run for each node, or one for each process of a group. Steps may run at the same time on other
+        nodes.
+        """
+        members = self._of(nodes)
         if self._steps[step].check.scope is Scope.GROUP:
-            return await self._run_group(step)
-        members = [member for _, member in sorted(self._members.items()) if member.hello.local_rank == 0]
+            return await self._run_group(members, step)
+        members = [member for member in members if member.hello.local_rank == 0]
         for member in members:
             member.connection.send(MeasureStep(step=step))
         answers = await self._answers(members, step)
@@ -114,21 +123,25 @@ class JobLeader:
         """Whether steps can go on. Groups meet at this host, so this host's own member must still be connected."""
         return 0 in self._members
 
-    def take_listener(self, step: int) -> socket.socket | None:
-        """Removes and returns the listening socket for rank 0 of a step, for the member of this process."""
-        return self._listeners.pop(step, None)
+    def address_of_first(self, nodes: Collection[str]) -> str:
+        """An address at which the others of these nodes reach the first."""
+        members = self._of(nodes)
+        return _address(members[0], members)
 
     def end(self, verdict: Verdict) -> None:
         """Tells all members that the job is done."""
-        self._send_to_all(EndJob(verdict=verdict))
+        _send_to_all(self._of(), EndJob(verdict=verdict))
+
+    def end_each(self, ends: Mapping[str, EndJob]) -> None:
+        """Tells the members on each node what the job's end means for their node."""
+        for member in self._of(ends):
+            member.connection.send(ends[member.hello.node])
 
     async def close(self) -> None:
         """Closes all connections. A member that has not heard the end of the job reports an error."""
         self._stop_listening()
         for member in self._members.values():
             await member.connection.close()
-        for listener in self._listeners.values():
-            listener.close()
 
     def _protocol(self) -> asyncio.Protocol:
         return asyncio.StreamReaderProtocol(asyncio.StreamReader(limit=MOST_LINE_BYTES), self._welcome)
@@ -155,58 +168,62 @@ class JobLeader:
     def _awaits(self, rank: int) -> bool:
         return rank < self._size and rank not in self._members
 
-    async def _run_group(self, step: int) -> list[Run]:
-        members = [member for _, member in sorted(self._members.items())]
-        self._invite(members, step)
+    async def _go_on_without_the_missing(self, waited_s: float, enough: int | None) -> None:
+        """Keeps the nodes all of whose processes are there. Raises Unavailable if that is not enough."""
+        self.missing = [rank for rank in range(self._size) if rank not in self._members]
+        whole = _whole_nodes([member.hello for member in self._of()])
+        leads = 0 in self._members and self._members[0].hello.node in whole
+        if enough is None or len(whole) < enough or not leads:
+            came = f"of {self._size} processes, these ranks did not connect within {waited_s:g} s"
+            raise Unavailable(f"{came}: {_listed(self.missing)}")
+        self._complete.set()  # a process that comes from now on is too late
+        for member in self._of():
+            if member.hello.node not in whole:
+                del self._members[member.hello.rank]
+                await member.connection.close()
+
+    def _of(self, nodes: Collection[str] | None = None) -> list[_JobProcess]:
+        """The members on these nodes, or all: by rank, once all have joined."""
+        return [member for member in self._members.values() if nodes is None or member.hello.node in nodes]
+
+    async def _run_group(self, members: list[_JobProcess], step: int) -> list[Run]:
+        if not members:
+            return []
+        hosted = await self._host(members, step)
+        if hosted is None:
+            return [self._run_of(members[0], step, None), *await self._run_group(members[1:], step)]
+        _invite(members, step, *hosted)
         arrived = await self._answers(members, step)
         if all(map(_is_ready, arrived)):
-            self._send_to_all(PassRendezvous(step=step))
+            _send_to_all(members, PassRendezvous(step=step))
         else:
-            self._send_to_all(AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
+            _send_to_all(members, AbortStep(step=step, reason="a member of the group did not reach the rendezvous"))
         waiting = [member for member, answer in zip(members, arrived, strict=True) if _is_ready(answer)]
         later = iter(await self._answers(waiting, step))
         answers = [next(later) if _is_ready(answer) else answer for answer in arrived]
         return [self._run_of(member, step, answer) for member, answer in zip(members, answers, strict=True)]
 
-    def _invite(self, members: Sequence[_JobProcess], step: int) -> None:
-        """Assigns ranks in the order of the job's own ranks, which the scheduler has chosen."""
-        address = self._address(members)
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        listener = self._listeners[step] = socket.create_server(("", 0), family=family)
-        group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
-        for member in members:
-            hello = member.hello
-            join = JoinStep(
-                step=step,
-                group=group,
-                first_rank=first_rank,
-                ranks=hello.ranks,
-                world_size=world_size,
-                local_rank=hello.local_rank,
-                local_size=max(hello.local_size, hello.ranks),
-                address=address,
-                port=listener.getsockname()[1],
-            )
-            member.connection.send(join)
-            first_rank += hello.ranks
-
-    def _address(self, members: Sequence[_JobProcess]) -> str:
-        """An address of this host that a member on another host has used; loopback if all members are on this host."""
-        addresses = [member.connection.own_address for member in members]
-        return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
+    async def _host(self, members: Sequence[_JobProcess], step: int) -> tuple[str, int] | None:
+        """Address and port at the first member for rank 0 of a group; None if that member is lost."""
+        address = _address(members[0], members)
+        members[0].connection.send(HostGroup(step=step, address=address))
+        (answer,) = await self._answers(members[:1], step)
+        return (address, answer.port) if isinstance(answer, GroupHosted) else None
 
     async def _answers(self, members: Sequence[_JobProcess], step: int) -> list[JobMessage | None]:
-        return await asyncio.gather(*(self._answer(member, step) for member in members))
+        return await asyncio.gather(*(self._answer(member, members, step) for member in members))
 
-    async def _answer(self, member: _JobProcess, step: int) -> JobMessage | None:
-        """The member's next message; None if it is lost, in which case the others are told to end the step."""
+    async def _answer(self, member: _JobProcess, together: Sequence[_JobProcess], step: int) -> JobMessage | None:
+        """The member's next message; None if it is lost, in which case those in the step with it have to end it."""
         answer = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._steps[step].timeout_s + GRACE_S):
                 answer = await member.connection.receive()
         if answer is None:
             del self._members[member.hello.rank]
-            self._send_to_all(AbortStep(step=step, reason=f"{member.hello.node} (rank {member.hello.rank}) is lost"))
+            reason = f"{member.hello.node} (rank {member.hello.rank}) is lost"
+            others = [each for each in together if each.hello.rank in self._members]
+            _send_to_all(others, AbortStep(step=step, reason=reason))
             await member.connection.close()
         return answer
 
@@ -224,10 +241,6 @@ class JobLeader:
             duration_s=0.0,
         )
 
-    def _send_to_all(self, message: JobMessage) -> None:
-        for member in self._members.values():
-            member.connection.send(message)
-
 
 def _see_that_they_fit(hellos: Sequence[MemberHello], digest: str) -> None:
     """Raises Refused if these processes cannot run the suite with this digest together."""
@@ -243,6 +256,47 @@ def _see_that_they_fit(hellos: Sequence[MemberHello], digest: str) -> None:
         if 0 < devices < hello.local_size:
             crowd = f"{hello.node} has {hello.local_size} processes for {devices} devices"
             raise Refused(f"{crowd}: start one for each node, or one for each device")
+
+
+def _invite(members: Sequence[_JobProcess], step: int, address: str, port: int) -> None:
+    """Assigns ranks in the order of the job's own ranks, which the scheduler has chosen."""
+    group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
+    for member in members:
+        hello = member.hello
+        join = JoinStep(
+            step=step,
+            group=group,
+            first_rank=first_rank,
+            ranks=hello.ranks,
+            world_size=world_size,
+            local_rank=hello.local_rank,
+            local_size=max(hello.local_size, hello.ranks),
+            address=address,
+            port=port,
+        )
+        member.connection.send(join)
+        first_rank += hello.ranks
+
+
+def _address(host: _JobProcess, members: Sequence[_JobProcess]) -> str:
+    """An address at which the members reach the host of their group.
+
+    That is where its connection comes from. This host's own member comes from loopback: then it is an address of this
+    host that a member on another host has used, or loopback if all members are on this host.
+    """
+    addresses = [host.connection.peer_address, *(member.connection.own_address for member in members)]
+    return next((address for address in addresses if not ip_address(address).is_loopback), "127.0.0.1")
+
+
+def _send_to_all(members: Sequence[_JobProcess], message: JobMessage) -> None:
+    for member in members:
+        member.connection.send(message)
+
+
+def _whole_nodes(hellos: Sequence[MemberHello]) -> set[str]:
+    """The nodes all of whose processes are there."""
+    here = Counter(hello.node for hello in hellos)
+    return {hello.node for hello in hellos if here[hello.node] == hello.local_size}
 
 
 def _listed(ranks: Sequence[int]) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
-from socket import socket
+import socket
+from collections.abc import Sequence
 
 from muster.errors import Unavailable
 from muster.model import Run
@@ -11,6 +11,8 @@ from muster_agent.acceptance.exchange import (
     MOST_LINE_BYTES,
     AbortStep,
     EndJob,
+    GroupHosted,
+    HostGroup,
     JobConnection,
     JoinStep,
     MeasureStep,
@@ -28,22 +30,17 @@ _PAUSE_S = 0.2
 
 
 class JobMember:
-    """Follows the leader through the steps. `take_listener` returns the socket for rank 0 of a step, in its process."""
+    """Follows the leader through the steps."""
 
-    def __init__(
-        self,
-        job: AcceptanceJob,
-        steps: Sequence[SelectedCheck],
-        local_runner: LocalRunner,
-        take_listener: Callable[[int], socket | None] = lambda _step: None,
-    ) -> None:
+    def __init__(self, job: AcceptanceJob, steps: Sequence[SelectedCheck], local_runner: LocalRunner) -> None:
         self._job = job
         self._steps = steps
         self._local_runner = local_runner
-        self._take_listener = take_listener
+        self._listener: socket.socket | None = None
+        """Where rank 0 of the next group step will be, if this node hosts it."""
 
     async def follow(self, address: str, digest: str, within_s: float) -> EndJob:
-        """The verdict of the job. Raises Unavailable if the leader is lost or not reached in `within_s` seconds."""
+        """The end of the job. Raises Unavailable if the leader is lost or not reached in `within_s` seconds."""
         self._leader = await _connected(address, self._job.port, within_s)
         self._leader.send(self._hello(digest))
         try:
@@ -51,6 +48,8 @@ class JobMember:
                 match await self._leader.receive():
                     case MeasureStep(step=step):
                         self._leader.send(StepDone(step=step, run=await self._local_runner.run(self._steps[step])))
+                    case HostGroup() as host:
+                        self._leader.send(GroupHosted(step=host.step, port=self._listen(host.address)))
                     case JoinStep() as join:
                         self._leader.send(StepDone(step=join.step, run=await self._take_part(join)))
                     case EndJob() as end:
@@ -58,7 +57,24 @@ class JobMember:
                     case None:
                         raise Unavailable("the process with rank 0 ended before the job was done")
         finally:
+            self._close_listener()
             await self._leader.close()
+
+    def _listen(self, address: str) -> int:
+        """Opens a port for rank 0 of a group, and returns it."""
+        self._close_listener()  # that of a group that was never formed
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        self._listener = socket.create_server(("", 0), family=family)
+        port: int = self._listener.getsockname()[1]
+        return port
+
+    def _take_listener(self) -> socket.socket | None:
+        taken, self._listener = self._listener, None
+        return taken
+
+    def _close_listener(self) -> None:
+        if listener := self._take_listener():
+            listener.close()
 
     def _hello(self, digest: str) -> MemberHello:
         """Introduces this process. It brings one rank if other processes share its node, else all devices."""
@@ -81,7 +97,7 @@ class JobMember:
                 self._steps[join.step],
                 join.group,
                 _places(join),
-                self._take_listener(join.step),
+                self._take_listener(),
                 on_ready=lambda: self._leader.send(RanksWaiting(step=join.step)),
             )
             obeying.cancel()

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -33,8 +33,11 @@ class StepRunner(Protocol):
     def can_go_on(self) -> bool:
         """Whether another step can run."""
 
-    async def carry_out(self, step: int) -> list[Run]:
-        """The runs of the step with this number."""
+    async def carry_out(self, step: int, nodes: Collection[str] | None = None) -> list[Run]:
+        """The runs of the step with this number, on all nodes or on these."""
+
+    def address_of_first(self, nodes: Collection[str]) -> str:
+        """An address at which the others of these nodes reach the first."""
 
 
 class SingleNode:
@@ -47,8 +50,11 @@ class SingleNode:
         self._local_runner = local_runner
         self._steps = steps
 
-    async def carry_out(self, step: int) -> list[Run]:
+    async def carry_out(self, step: int, nodes: Collection[str] | None = None) -> list[Run]:
         return [await self._local_runner.run(self._steps[step].selected)]
+
+    def address_of_first(self, nodes: Collection[str]) -> str:
+        return "127.0.0.1"
 
 
 async def accept(
@@ -71,7 +77,7 @@ async def accept(
         await deliver(result)
         return result.verdict
     if job.leads:
-        async with _leading(job, plan, local_runner, join_within_s) as leader:
+        async with leading(job, plan, local_runner, join_within_s) as leader:
             result = await _carry_out(plan, leader, printer)
             await deliver(result)
             leader.end(result.verdict)
@@ -81,16 +87,19 @@ async def accept(
 
 
 @asynccontextmanager
-async def _leading(
-    job: AcceptanceJob, plan: SuitePlan, local_runner: LocalRunner, within_s: float
+async def leading(
+    job: AcceptanceJob, plan: SuitePlan, local_runner: LocalRunner, within_s: float, enough: int | None = None
 ) -> AsyncIterator[JobLeader]:
-    """Leads the job: yields the leader once all processes, including this one, have joined. Raises as `JobLeader`."""
+    """Leads the job: yields the leader once the processes have joined, this one among them.
+
+    After `within_s` seconds, it goes on with `enough` nodes. Raises as `JobLeader.gather`.
+    """
     leader = JobLeader(job.size, plan.selected, plan.digest)
     await leader.listen(job.port)
-    member = JobMember(job, plan.selected, local_runner, leader.take_listener)
+    member = JobMember(job, plan.selected, local_runner)
     own = asyncio.create_task(member.follow("localhost", plan.digest, within_s), name="own member")
     try:
-        await leader.gather(within_s)
+        await leader.gather(within_s, enough)
         yield leader
     finally:
         await leader.close()
@@ -110,7 +119,7 @@ def _raise_bug(own: "asyncio.Task[EndJob]") -> None:
 async def _carry_out(plan: SuitePlan, step_runner: StepRunner, printer: ProgressPrinter) -> AcceptanceReport:
     """Runs every step in turn and returns the report."""
     started_at, start = time.time(), time.monotonic()
-    steps = [_plugins(plan, step_runner)] if plan.failed else []
+    steps = [plugins_step(plan, step_runner)] if plan.failed else []
     for step in steps:
         printer.end(step)
     for number in _numbers(plan, start):
@@ -133,7 +142,7 @@ def _numbers(plan: SuitePlan, start: float) -> Iterator[int]:
             return
 
 
-def _plugins(plan: SuitePlan, step_runner: StepRunner) -> StepReport:
+def plugins_step(plan: SuitePlan, step_runner: StepRunner) -> StepReport:
     """A step that reports plugins that did not load: their checks are missing, and the report must say so."""
     run = plugins_run(next(iter(step_runner.nodes)), plan.failed, time.time())
     return step_report("ENV", run.check, "Plugins that did not load", [run])

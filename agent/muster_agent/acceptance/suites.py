@@ -12,6 +12,7 @@ from muster.config import Settings, SuiteSettings
 from muster.errors import Refused, unknown
 from muster.model import Json
 from muster.toml import shipped_table
+from muster.version import __version__
 from muster.wire.messages import PluginInfo
 from muster_agent.acceptance.selection import SelectedCheck, find, select_all, select_named
 
@@ -52,7 +53,8 @@ class SuitePlan:
     def digest(self) -> str:
         """A hash that is equal for two processes only if they would run the same."""
         planned = [(step.selected.check.name, step.selected.params.model_dump(mode="json")) for step in self.steps]
-        return hashlib.blake2b(json.dumps(planned, sort_keys=True).encode(), digest_size=16).hexdigest()
+        versioned = [__version__, planned]  # other versions exchange other messages
+        return hashlib.blake2b(json.dumps(versioned, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def suites(settings: Settings) -> dict[str, SuiteSettings]:

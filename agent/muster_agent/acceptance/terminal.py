@@ -52,6 +52,10 @@ def print_result(report: AcceptanceReport) -> None:
     say("== RESULT")
     rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
     say(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
+    if report.conclusions:
+        say()
+        concluded = ((each.node, each.decision, each.verdict, each.reason) for each in report.conclusions)
+        say(table(("NODE", "DECISION", "VERDICT", "REASON"), concluded))
     simulated = " (simulated devices)" if report.simulated else ""
     nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
     if report.cause:

@@ -16,6 +16,14 @@ from muster.errors import Refused, Unavailable
 from muster.extras import require_extras
 from muster.table import table
 from muster.terminal import say, say_items, say_json
+from muster_agent.commands.report_options import (
+    ExpectGpusOption,
+    JoinWithinOption,
+    ReportDirOption,
+    ReportNameOption,
+    SendOption,
+    VerboseOption,
+)
 
 if TYPE_CHECKING:
     from muster.check import AnyCheck
@@ -101,21 +109,15 @@ def run(
     suite: Annotated[str | None, typer.Option(metavar="NAME", help="Run a suite, with all processes of a job.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use the quick parameters of each check.")] = False,
     param: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Parameter of the checks.")] = None,
-    expect_gpus: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Number of GPUs that this machine must have.")
-    ] = None,
-    report_dir: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML.")
-    ] = None,
-    report_name: Annotated[str, typer.Option(metavar="NAME", help="Name of the report files.")] = "report",
-    send: Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")] = False,
+    expect_gpus: ExpectGpusOption = None,
+    report_dir: ReportDirOption = None,
+    report_name: ReportNameOption = "report",
+    send: SendOption = False,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")] = False,
+    verbose: VerboseOption = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
-    join_within_s: Annotated[
-        float, typer.Option(min=1, max=86_400, help="Seconds to wait for the other processes of the job.")
-    ] = 120.0,
+    join_within_s: JoinWithinOption = 120.0,
     fail_on: FailOnOption = FailOn.WARN,
     as_json: JsonOption = False,
 ) -> None:

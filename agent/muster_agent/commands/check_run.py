@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import typer
 
@@ -24,16 +25,21 @@ from muster.reference_file import read_references
 from muster.references import Reference
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
-from muster_agent.acceptance.job import AcceptanceJob, detect
+from muster_agent.acceptance.job import detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.sending import may_send, send
-from muster_agent.acceptance.suites import AcceptanceRequest, SuitePlan, plan_of
+from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
 
 _TERMINATED = 128 + signal.SIGTERM
+
+R = TypeVar("R")
+
+Work = Callable[[LocalRunner], Coroutine[None, None, R]]
+"""What is done with a runner of checks on this node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,55 +60,56 @@ def run_checks(
     asked: AcceptanceRequest, options: RunOptions, settings: Settings, found: Plugins, checks: dict[str, AnyCheck]
 ) -> int:
     """Runs what is asked for and returns the exit code. Raises SettingsError if settings or references do not fit."""
-    rows = _references(settings, found, checks)
+    rows = references_here(settings, found, checks)
     plan = plan_of(asked, settings, checks, found.failed)
     is_suite = asked.suite is not None
     job = None if options.alone or not (is_suite or plan.has_groups) else detect(os.environ)
-    if options.report_dir is not None and (job is None or job.leads):
-        files.make_ready(options.report_dir, options.report_name)
-    if options.coordinator is not None and (job is None or job.leads) and (warning := may_send(options.coordinator)):
-        say(f"muster: {warning}", file=sys.stderr)
+    if job is None or job.leads:
+        see_that_it_can_report(options)
     printer = TerminalPrinter(verbose=options.verbose) if is_suite and not options.as_json else ProgressPrinter()
-    delivery = _Delivery(is_suite, options)
+    delivery = ReportDelivery(is_suite, options)
+
+    async def work(runner: LocalRunner) -> Verdict:
+        return await accept(plan, runner, job, printer, options.join_within_s, deliver=delivery.deliver)
+
     with launch(found, checks) as launcher:
-        opening = local_runner(launcher, settings, rows, printer.progress)
-        work = _accept(opening, plan, job, printer, options.join_within_s, deliver=delivery.deliver)
-        verdict = _until_signalled(work)
+        verdict = until_signalled(local_runner(launcher, settings, rows, printer.progress), work)
     # The verdict matters more than a report that could not be written.
     return exit_code(verdict, options.fail_on) or delivery.exit_code
 
 
-def _references(settings: Settings, found: Plugins, checks: dict[str, AnyCheck]) -> tuple[Reference, ...]:
+def references_here(settings: Settings, found: Plugins, checks: dict[str, AnyCheck]) -> tuple[Reference, ...]:
     """The references of this machine. Raises SettingsError if they or the settings of a check do not fit the checks."""
     make_plan(checks, settings.checks, complete=not found.failed)
     judged = None if found.failed else judged_metrics(checks)
     return (*references.shipped(), *read_references(settings.references_file, judged))
 
 
-def _until_signalled(work: Coroutine[None, None, Verdict]) -> Verdict:
+def see_that_it_can_report(options: RunOptions) -> None:
+    """Raises Refused or Unavailable, before the runs begin, if a report could not be delivered."""
+    if options.report_dir is not None:
+        files.make_ready(options.report_dir, options.report_name)
+    if options.coordinator is not None and (warning := may_send(options.coordinator)):
+        say(f"muster: {warning}", file=sys.stderr)
+
+
+def until_signalled(opening: AbstractAsyncContextManager[LocalRunner], work: Work[R]) -> R:
+    """The result of the work. SIGTERM ends it and what it started; then the command ends with 143."""
     try:
-        return asyncio.run(work)
+        return asyncio.run(_opened(opening, work))
     except asyncio.CancelledError:
         raise typer.Exit(_TERMINATED) from None
 
 
-async def _accept(
-    opening: AbstractAsyncContextManager[LocalRunner],
-    plan: SuitePlan,
-    job: AcceptanceJob | None,
-    printer: ProgressPrinter,
-    join_within_s: float,
-    *,
-    deliver: Callable[[AcceptanceReport], Awaitable[None]],
-) -> Verdict:
+async def _opened(opening: AbstractAsyncContextManager[LocalRunner], work: Work[R]) -> R:
     if task := asyncio.current_task():
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    async with opening as machine:
-        return await accept(plan, machine, job, printer, join_within_s, deliver=deliver)
+    async with opening as runner:
+        return await work(runner)
 
 
 @dataclass
-class _Delivery:
+class ReportDelivery:
     """Prints the report, writes its files if wanted, and sends it if wanted. `exit_code` is 0 if all succeeded."""
 
     sections: bool

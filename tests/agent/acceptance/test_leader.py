@@ -12,10 +12,19 @@ import pytest
 from benchmarks.free_ports import free_port
 
 from muster.check import Params, Scope
-from muster.errors import Refused
+from muster.errors import Refused, Unavailable
 from muster.model import Device, Inventory, Measurement, Run, Verdict
 from muster_agent.acceptance import leader as leader_module
-from muster_agent.acceptance.exchange import JobConnection, JobMessage, JoinStep, MeasureStep, MemberHello, StepDone
+from muster_agent.acceptance.exchange import (
+    GroupHosted,
+    HostGroup,
+    JobConnection,
+    JobMessage,
+    JoinStep,
+    MeasureStep,
+    MemberHello,
+    StepDone,
+)
 from muster_agent.acceptance.leader import JobLeader
 from muster_agent.acceptance.selection import SelectedCheck
 
@@ -41,17 +50,17 @@ async def leading(steps: list[SelectedCheck], size: int) -> AsyncIterator[tuple[
         await leader.close()
 
 
-async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1") -> JobConnection:
-    """A member with one device that has said who it is."""
+async def come(port: int, rank: int, node: str = "", *, host: str = "127.0.0.1", local_size: int = 1) -> JobConnection:
+    """A member with its devices that has said who it is."""
     member = JobConnection(*await asyncio.open_connection(host, port))
-    device = Device(index=0, uuid=f"GPU-{rank}", model="pretended")
+    devices = tuple(Device(index=index, uuid=f"GPU-{rank}-{index}", model="pretended") for index in range(local_size))
     hello = MemberHello(
         rank=rank,
         node=node or f"node-{rank}",
         local_rank=0,
-        local_size=1,
+        local_size=local_size,
         ranks=1,
-        inventory=Inventory(devices=(device,)),
+        inventory=Inventory(devices=devices),
         suite="digest",
     )
     member.send(hello)
@@ -64,6 +73,14 @@ async def until(member: JobConnection, kind: type[JobMessage]) -> JobMessage:
         while not isinstance(message := await member.receive(), kind):
             assert message is not None, "the leader has gone"
     return message
+
+
+async def host(member: JobConnection, step: int, port: int = 1234) -> HostGroup:
+    """The member is told to host a group, and does so."""
+    told = await until(member, HostGroup)
+    member.send(GroupHosted(step=step, port=port))
+    assert isinstance(told, HostGroup)
+    return told
 
 
 def done(step: int, node: str) -> StepDone:
@@ -148,6 +165,7 @@ async def test_groups_meet_at_an_address_that_others_reach(steps):
         members = [await come(port, 0), await come(port, 1, host="127.0.1.1")]
         await leader.gather(30)
         step = asyncio.create_task(leader.carry_out(TOGETHER))
+        await host(members[0], TOGETHER)
         joins = [await until(member, JoinStep) for member in members]
         assert {join.address for join in joins if isinstance(join, JoinStep)} == {"127.0.0.1"}
         for member in members:
@@ -171,6 +189,84 @@ async def test_the_report_keeps_a_node_that_is_lost(steps):
             assert (await step)[lost].findings[0].code == "run.lost"
             assert leader.can_go_on == goes_on
         assert [*leader.nodes] == ["node-0", "node-1"]
+
+
+async def test_groups_meet_at_their_first_member(steps):
+    """At the same time, each at its own node and port; a member that is lost ends its own group only."""
+    async with leading(steps, 4) as (leader, port):
+        members = [await come(port, rank) for rank in range(4)]
+        await leader.gather(30)
+        first, second = (
+            asyncio.create_task(leader.carry_out(TOGETHER, [f"node-{rank}" for rank in pair]))
+            for pair in ((0, 1), (2, 3))
+        )
+        await host(members[0], TOGETHER, port=1000)
+        await host(members[2], TOGETHER, port=2000)
+        joins = [await until(member, JoinStep) for member in members]
+        assert [(join.port, join.first_rank) for join in joins if isinstance(join, JoinStep)] == [
+            (1000, 0),
+            (1000, 1),
+            (2000, 0),
+            (2000, 1),
+        ]
+        await members[1].close()
+        members[0].send(done(TOGETHER, "node-0"))
+        assert [run.findings != () for run in await first] == [False, True]
+        assert not second.done()
+        for rank in (2, 3):
+            members[rank].send(done(TOGETHER, f"node-{rank}"))
+        assert [run.node for run in await second] == ["node-2", "node-3"]
+        for member in members:
+            await member.close()
+
+
+async def test_the_next_member_hosts_a_group_if_the_first_is_lost(steps):
+    """The lost one has its run, and the others go on without it."""
+    async with leading(steps, 3) as (leader, port):
+        members = [await come(port, rank) for rank in range(3)]
+        await leader.gather(30)
+        step = asyncio.create_task(leader.carry_out(TOGETHER))
+        await until(members[0], HostGroup)
+        await members[0].close()
+        await host(members[1], TOGETHER)
+        for rank in (1, 2):
+            await until(members[rank], JoinStep)
+            members[rank].send(done(TOGETHER, f"node-{rank}"))
+        runs = await step
+        assert [run.node for run in runs] == ["node-0", "node-1", "node-2"]
+        assert [finding.code for run in runs for finding in run.findings] == ["run.lost"]
+        for member in members:
+            await member.close()
+
+
+async def test_enough_whole_nodes_go_on_without_the_missing(steps):
+    """A node of which only one process came does not count, and its process is sent away."""
+    async with leading(steps, 4) as (leader, port):
+        first, second, half = await come(port, 0), await come(port, 1), await come(port, 2, local_size=2)
+        await leader.gather(0.1, enough=2)
+        assert ([*leader.nodes], leader.missing) == (["node-0", "node-1"], [3])
+        assert await half.receive() is None
+        for member in (first, second, half):
+            await member.close()
+
+
+async def test_half_of_the_node_that_leads_does_not_go_on(steps):
+    """It meets the others, and would be sent away itself."""
+    async with leading(steps, 3) as (leader, port):
+        half, whole = await come(port, 0, local_size=2), await come(port, 2)
+        with pytest.raises(Unavailable, match=r"did not connect .*: 1$"):
+            await leader.gather(0.1, enough=1)
+        for member in (half, whole):
+            await member.close()
+
+
+async def test_too_few_nodes_do_not_go_on(steps):
+    """The missing ranks are named."""
+    async with leading(steps, 3) as (leader, port):
+        first = await come(port, 0)
+        with pytest.raises(Unavailable, match=r"these ranks did not connect .*: 1, 2"):
+            await leader.gather(0.1, enough=2)
+        await first.close()
 
 
 async def test_64_members_take_part(steps):

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from muster.acceptance import AcceptanceReport, report, step_report
+from muster.acceptance import AcceptanceReport, GangDecision, NodeConclusion, report, step_report
 from muster.errors import Refused, Unavailable
 from muster.model import Action, Device, Finding, Inventory, Run, Severity, Verdict
 from muster.run_plots import bars, curves
@@ -119,6 +119,19 @@ def test_junit_holds_what_no_xml_may_hold_as_a_replacement(told):
     """The output of a broken program does not break the report."""
     message = case_of(fromstring(junit(told)), "gpu02", "collective")[0].get("message")
     assert message == "RuntimeError: \N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[31mno"
+
+
+def test_a_conclusion_is_the_verdict_of_its_node(told):
+    """The partner of a bad node fails in their pair, and has not failed itself; the page shows both."""
+    conclusions = (
+        NodeConclusion(node="gpu01", decision=GangDecision.REJECTED, verdict=Verdict.FAIL, reason="too <slow>"),
+        NodeConclusion(node="gpu02", decision=GangDecision.BLOCKED, verdict=Verdict.PASS, reason="too few"),
+    )
+    told = told.model_copy(update={"conclusions": conclusions})
+    assert told.verdicts == {"gpu01": Verdict.FAIL, "gpu02": Verdict.PASS}
+    assert told.cause == "gpu01: too <slow>"
+    text = page(told)
+    assert all(part in text for part in ("<td>REJECTED</td>", "too &lt;slow&gt;", "<td>BLOCKED</td>"))
 
 
 def test_the_page_needs_nothing_else_and_runs_nothing(told):

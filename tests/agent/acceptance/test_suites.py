@@ -61,7 +61,7 @@ def test_every_suite_that_comes_with_muster_can_be_planned():
     checks = collect_checks(found)
     assert not found.failed
     names = suites(Settings())
-    assert {"prolog", "quick", "full", "burn-in"} <= names.keys()
+    assert {"prolog", "preflight", "quick", "full", "burn-in"} <= names.keys()
     for name in names:
         assert plan_of(asked(suite=name), Settings(), checks, []).steps
 

@@ -15,6 +15,7 @@ from muster_coordinator.web.guard import ACCEPTANCE, Access
 from muster_coordinator.web.sessions import Right
 
 GOOD = acceptance("n1", "n2")
+GO = {"decision": "GO", "verdict": "PASS", "reason": ""}
 
 
 async def post(api, body, **headers):
@@ -87,6 +88,11 @@ async def test_a_report_larger_than_other_bodies_is_taken(api):
         (
             changed(GOOD, "steps", 0, "runs", 0, "findings", to=[LOST.model_dump(mode="json")]),
             "steps.0.runs.0.verdict: is PASS, and the run has found an error",
+        ),
+        (changed(GOOD, "conclusions", to=[GO | {"node": "n1"}]), "conclusions: there must be one for each node"),
+        (
+            changed(acceptance("n1", failed={"n1"}), "conclusions", to=[GO | {"node": "n1"}]),
+            "conclusions.0.decision: is GO, and a run on n1 alone did not pass",
         ),
     ],
 )

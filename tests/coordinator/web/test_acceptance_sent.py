@@ -49,6 +49,14 @@ async def test_a_run_sends_its_report(api, command, tmp_path):
     assert [run.check for run in report.runs] == ["host"]
 
 
+async def test_a_preflight_sends_its_report(api, command):
+    """With what it has decided about each node."""
+    done = await command("preflight", "--suite", "prolog", "--send", url=api.url)
+    ((sent_as, report),) = await served(api)
+    assert f"sent: {api.url}/acceptance/{sent_as}" in done.stderr
+    assert [each.node for each in report.conclusions] == [node.name for node in report.nodes]
+
+
 async def test_a_file_is_sent_later(api, command, tmp_path):
     """As often as one likes. A compressed body arrives whole."""
     large = acceptance(*(f"n{number}" for number in range(64)), failed={"n3"})

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from muster.acceptance import NodeReport, StepReport
+from muster.acceptance import NodeConclusion, NodeReport, StepReport
 from muster.model import Finding, Run, Verdict, worst
 from muster.nouns import count
 from muster.run_plots import Bars, Curve, bars, curves
@@ -22,10 +22,11 @@ _WORST_FIRST = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.WARN, Verdict.PASS, Verdi
 
 @dataclass(frozen=True, slots=True)
 class AcceptedNode:
-    """A node, what its runs came to, and its hardware and software in words."""
+    """A node, what its runs came to, and its hardware and software in words; `concluded` is of a preflight."""
 
     name: str
     verdict: Verdict
+    concluded: str
     machine_type: str
     devices: str
     software: str
@@ -88,7 +89,8 @@ def acceptance_page(record: AcceptanceRecord, at: float) -> AcceptancePage:
     verdicts = record.report.verdicts
     nodes = sorted(record.report.nodes, key=lambda node: (_WORST_FIRST.index(verdicts[node.name]), node.name))
     shown = bounded(nodes, MOST_NODES)
-    lines = tuple(_node(node, verdicts[node.name]) for node in shown.items)
+    concluded = {each.node: _concluded(each) for each in record.report.conclusions}
+    lines = tuple(_node(node, verdicts[node.name], concluded.get(node.name, "")) for node in shown.items)
     return AcceptancePage(at, record, Bounded(lines, shown.rest), tuple(_checks(record.report.steps)))
 
 
@@ -132,7 +134,11 @@ def _finding(finding: Finding) -> FindingLine:
     return FindingLine(finding.severity, finding.code, finding.device, finding.summary, todo)
 
 
-def _node(node: NodeReport, verdict: Verdict) -> AcceptedNode:
+def _concluded(conclusion: NodeConclusion) -> str:
+    return f"{conclusion.decision}: {conclusion.reason}" if conclusion.reason else conclusion.decision
+
+
+def _node(node: NodeReport, verdict: Verdict, concluded: str) -> AcceptedNode:
     models = Counter(
         f"{device.model} (simulated)" if device.simulated and "simulated" not in device.model else device.model
         for device in node.inventory.devices
@@ -140,6 +146,7 @@ def _node(node: NodeReport, verdict: Verdict) -> AcceptedNode:
     return AcceptedNode(
         name=node.name,
         verdict=verdict,
+        concluded=concluded,
         machine_type=node.inventory.machine_type or "-",
         devices=", ".join(f"{number} x {model}" for model, number in models.items()) or "no GPU",
         software=", ".join(f"{name} {version}" for name, version in node.inventory.software.items()) or "-",

@@ -3,8 +3,8 @@
 from tests.coordinator.web.acceptances import LOST, acceptance
 from tests.coordinator.web.pages.page_html import MARKUP, Links, require_text_only
 
-from muster.acceptance import report, step_report
-from muster.model import Inventory
+from muster.acceptance import GangDecision, NodeConclusion, report, step_report
+from muster.model import Inventory, Verdict
 
 
 async def test_the_list_says_why_it_is_empty(pages):
@@ -40,6 +40,26 @@ async def test_a_report_shows_the_worst_first(pages):
     assert text.index("No GPU was tested on 3 nodes") < text.index(">n2<") < text.index(">n1<") < text.index(">n3<")
     assert "reboot the node" in text
     assert "sent by job 17" in text
+
+
+async def test_a_preflight_shows_what_was_decided(pages):
+    """The rejected node is the cause, and the partner of its failed pair has not failed."""
+    told = acceptance("n1", "n2", failed={"n1", "n2"})
+    steps = [
+        step_report("PAIRS", step.check, step.summary, [run.model_copy(update={"group": "g"}) for run in step.runs])
+        for step in told.steps
+    ]
+    conclusions = [
+        NodeConclusion(node="n1", decision=GangDecision.REJECTED, verdict=Verdict.FAIL, reason="too slow"),
+        NodeConclusion(node="n2", decision=GangDecision.GO, verdict=Verdict.PASS, reason=""),
+    ]
+    nodes = {node.name: node.inventory for node in told.nodes}
+    made = report("preflight", steps, nodes, told.started_at, 1.0, conclusions=conclusions)
+    text = await pages.get(f"/acceptance/{await pages.fleet.accept(made)}")
+    assert "<li>n1: too slow</li>" in text
+    assert "<td>REJECTED: too slow</td>" in text
+    assert "<td>GO</td>" in text
+    assert ", 1 failed" in text
 
 
 async def test_a_long_report_stays_short_on_the_page(pages):

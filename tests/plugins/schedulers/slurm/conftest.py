@@ -76,6 +76,9 @@ steps = [
     {{ section = "ENV", check = "simulated" }},
     {{ section = "COLLECTIVE", check = "collective", quick = true, params = {{ size_bytes = 65536 }} }},
 ]
+
+[suites.preflight]
+steps = [{{ section = "ENV", check = "simulated" }}]
 """
 
 MUSTER = """#!/bin/sh

@@ -1,0 +1,26 @@
+"""Options of the commands that run checks on this node and report the results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ExpectGpusOption = Annotated[
+    int | None, typer.Option("--expect-gpus", min=0, metavar="N", help="Number of GPUs that this machine must have.")
+]
+
+ReportDirOption = Annotated[
+    Path | None,
+    typer.Option("--report-dir", metavar="DIR", help="Directory for the reports: JSON, JUnit XML and HTML."),
+]
+
+ReportNameOption = Annotated[str, typer.Option("--report-name", metavar="NAME", help="Name of the report files.")]
+
+SendOption = Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")]
+
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")]
+
+JoinWithinOption = Annotated[
+    float,
+    typer.Option("--join-within-s", min=1, max=86_400, help="Seconds to wait for the other processes of the job."),
+]
