@@ -34,7 +34,7 @@ CODE = re.compile(rf"({'|'.join(map(re.escape, CHECKS))})\.[a-z][a-z0-9_]*(?<!to
 """The code of a finding; files that belong to a check are named alike."""
 
 WITHOUT_CHECKS = {"artifacts", "cloud", "dmi", "reservation_file", "slurm", "webhook"}
-"""Plugins that tell what a node is and whether others are at work on it, keep them away, act on them, or keep reports."""
+"""Plugins that tell what a node is or whether others are at work on it, keep them away, act on it, or keep reports."""
 
 OF_ANOTHER_NAME = {"node_conditions": "kubernetes"}
 """The plugins of checks that are not named like them."""
