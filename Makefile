@@ -34,8 +34,8 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure images pythons release costs lint docs reference screenshots site \
-	constraints clean
+.PHONY: demo test alone side-by-side quick pure images pythons release costs newer-slurm lint docs \
+	reference screenshots site constraints clean
 
 demo: $(VENV)/.installed
 	$(BIN)/muster demo
@@ -79,6 +79,10 @@ release: $(VENV)/.installed-for-tests
 COSTS ?= tests
 costs: $(FOR_TESTS)
 	$(PYTEST) -p tests.costs --quiet $(SIDE_BY_SIDE) $(COSTS)
+
+# The tests of the Slurm plugin with the Slurm of Debian 13, in a chroot; root only. CI has no time for it.
+newer-slurm: $(FOR_TESTS)
+	.ci/newer-slurm $(BIN)/python
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .

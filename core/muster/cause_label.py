@@ -14,6 +14,7 @@ _LEAST_OF_CHECK = 4
 _CHECKS = {
     "collective": "coll",
     "fabric": "fab",
+    "inference": "infer",
     "kernel_log": "klog",
     "memory": "mem",
     "nccl_tests": "nccl",
@@ -63,8 +64,10 @@ _FAULTS = {
     "peer_slow": "peers",
     "transfer_slow": "copies",
     # Results of a measurement
+    "cache_wrong": "cache",
     "loss_not_falling": "loss",
     "loss_not_finite": "NaN",
+    "results_change": "flips",
     "results_differ": "bits",
     "weights_differ": "weight",
     "wrong_elements": "wrong data",

@@ -198,7 +198,9 @@ class CheckSettings(Section):
 class StepSettings(Section):
     """One check of a suite. `params` override the quick parameters."""
 
-    section: Literal["ENV", "COMPUTE", "MEMORY", "TRAIN", "COLLECTIVE"] = Field(description="Section of the report")
+    section: Literal["ENV", "COMPUTE", "MEMORY", "TRAIN", "INFERENCE", "COLLECTIVE"] = Field(
+        description="Section of the report"
+    )
     check: str = Field(description="Name of the check")
     quick: bool = Field(False, description="true: use the check's quick parameters")
     params: dict[str, JsonValue] = Field({}, description="Parameters")

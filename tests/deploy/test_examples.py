@@ -161,6 +161,46 @@ def test_nothing_waits_or_stays_for_ever(manifests, pod):
 
 
 @pytest.fixture
+def pytorch_job():
+    """The same acceptance as a PyTorchJob: its settings, and the job."""
+    text = (EXAMPLES / "kubernetes" / "acceptance-pytorchjob.yaml").read_text(encoding="utf-8")
+    return {document["kind"]: document for document in yaml.safe_load_all(text)}
+
+
+def test_a_pytorchjob_has_the_settings_and_the_pods_of_the_job(pytorch_job, manifests, pod, container):
+    """Kubeflow's operator sets the variables of the job, and looks for a container by name."""
+    assert pytorch_job["ConfigMap"] == manifests["ConfigMap"]
+    theirs = pytorch_job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"]["Master"]["template"]["spec"]
+    (only,) = theirs["containers"]
+    assert only["name"] == "pytorch"
+    assert only == container | {"name": "pytorch", "env": only["env"]}
+    assert theirs == {key: value for key, value in pod.items() if key != "subdomain"} | {"containers": [only]}
+
+
+def test_the_pods_of_a_pytorchjob_find_each_other(pytorch_job):
+    """By what the operator sets: one process for each pod, the master's rank is 0."""
+    spec = pytorch_job["PyTorchJob"]["spec"]
+    roles = spec["pytorchReplicaSpecs"]
+    assert roles["Master"]["template"] == roles["Worker"]["template"]
+    assert "nprocPerNode" not in spec
+    size = sum(role["replicas"] for role in roles.values())
+    operator = {"RANK": "1", "WORLD_SIZE": str(size), "MASTER_ADDR": "acceptance-master-0", "MASTER_PORT": "23456"}
+    expected = AcceptanceJob(rank=1, size=2, local_rank=0, local_size=1, address="acceptance-master-0", port=23456)
+    assert detect(operator | {"PET_NNODES": "2", "PET_NODE_RANK": "1"}) == expected
+
+
+def test_a_pytorchjob_neither_waits_nor_stays_for_ever(pytorch_job):
+    """As the Job."""
+    policy = pytorch_job["PyTorchJob"]["spec"]["runPolicy"]
+    assert policy["backoffLimit"] == 0
+    assert policy["ttlSecondsAfterFinished"] > 0
+    assert policy["activeDeadlineSeconds"] > 0
+    assert {role["restartPolicy"] for role in pytorch_job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()} == {
+        "Never"
+    }
+
+
+@pytest.fixture
 def rule():
     """What the Node Readiness Controller is to do."""
     return yaml.safe_load((EXAMPLES / "kubernetes" / "node-readiness-rule.yaml").read_text(encoding="utf-8"))

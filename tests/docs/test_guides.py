@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_IN_THE_BACKGROUND = ("fabric", "gemm", "host", "kernel_log", "memory", "storage", "training")
-NEEDS_TORCH = re.compile(r"\b(gemm|collective|training|memory)\b")
+NEEDS_TORCH = re.compile(r"\b(gemm|collective|inference|training|memory)\b")
 RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)
 

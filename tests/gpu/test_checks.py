@@ -15,7 +15,7 @@ def test_nvml_reads_the_gpu(check_run):
     assert run["facts"]["simulated"] is False
 
 
-@pytest.mark.parametrize("check", ["gemm", "memory", "training", "training_ddp", "collective"])
+@pytest.mark.parametrize("check", ["gemm", "inference", "memory", "training", "training_ddp", "collective"])
 def test_hidden_gpus_convict_nobody(check_run, check):
     """A process that is shown no GPU of a node that has some knows nothing about them."""
     run = check_run(check, "--quick", CUDA_VISIBLE_DEVICES="")

@@ -29,6 +29,16 @@ def test_the_same_training_ends_with_the_same_bits(check_run, model):
     assert first["facts"]["fingerprints"] == second["facts"]["fingerprints"]
 
 
+def test_repeated_trainings_agree_and_keep_the_gpu_busy(check_run):
+    """As an acceptance has it: three trainings of the transformer."""
+    params = ("--param", "model=transformer", "--param", "precision=bf16", "--param", "repeats=3")
+    run = check_run("training", *params)
+    assert not [finding for finding in run["findings"] if finding["severity"] != "INFO"], run["findings"]
+    assert max(run["metrics"]["changed_results"]) == 0
+    assert max(run["metrics"]["throughput_spread"]) <= 0.05
+    assert min(run["metrics"]["utilisation_percent"]) > 90
+
+
 def test_a_batch_that_does_not_fit_names_one_that_does(check_run):
     """640 sequences take 200 GB, more than any GPU has."""
     params = ("--param", "model=transformer", "--param", "batch_size=640", "--param", "precision=fp32")

@@ -1,7 +1,7 @@
 """The acceptance tool that trains ResNets and a Transformer: what it offers, and what it does badly.
 
 Not held here: Jobs of Kubernetes that are cleaned up, which are not there yet, and a real Slurm; figures of GPUs are
-judged, not measured. That runs lie within 5 % of each other and that devices are used above 90 %, nothing judges yet.
+judged, not measured.
 """
 
 import pickle
@@ -172,6 +172,21 @@ def test_scaling_is_judged_by_the_playbook(judge, gpus, floor, of_the_floor, exp
     facts = {"backend": "nccl", "model": "resnet50", "world_size": gpus, "missing": []}
     facts |= {"rank": 0, "device": 0, "ranks": [rank], "weights": ["44ab"]}
     assert judge("training_ddp", {"scaling_efficiency": floor * of_the_floor}, facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "expected"),
+    [
+        ("throughput_spread", 0.05, []),
+        ("throughput_spread", 0.06, [("training.uneven", "WARNING")]),
+        ("utilisation_percent", 90.0, []),
+        ("utilisation_percent", 89.0, [("training.underused", "WARNING")]),
+    ],
+)
+def test_trainings_are_alike_and_keep_the_devices_busy(judge, metric, value, expected):
+    """Within 5 % of each other, and above 90 %."""
+    facts = {"backend": "cuda", "model": "transformer", "batch_size_per_gpu": 32, "missing": [], "devices": [0]}
+    assert judge("training", {metric: [value]}, facts) == expected
 
 
 @pytest.mark.parametrize(("drift", "expected"), [(0.19, []), (0.21, [("training.drift", "ERROR")])])

@@ -55,6 +55,16 @@ def test_every_device_tells_its_speed_in_device_order(runs):
     assert all(speed > 0 for speed in run["metrics"]["tflops_fp32"])
 
 
+def test_every_device_generates_tokens(command, simulated, with_torch):
+    """Tokens per second, of prompts and of new tokens apart."""
+    settings = {"plugins": simulated(2)}
+    (run,) = command("check", "run", "inference", "--quick", "--json", settings=settings).runs("inference")
+    assert run["verdict"] == "PASS"
+    for speed in ("prefill_tokens_per_s", "decode_tokens_per_s"):
+        assert len(run["metrics"][speed]) == 2
+        assert min(run["metrics"][speed]) > 0
+
+
 @pytest.mark.parametrize(("size", "iterations"), [(2048, 10), (3072, 20)])
 def test_the_products_of_the_tool_can_be_asked_for(checks, size, iterations):
     """Single precision, the edge of the matrices and how many products."""

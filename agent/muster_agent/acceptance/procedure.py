@@ -9,6 +9,7 @@ from typing import Protocol
 from muster.acceptance import AcceptanceReport, StepReport, report, step_report
 from muster.errors import MusterError
 from muster.model import Inventory, Run, Verdict
+from muster_agent.acceptance.comparison import with_outliers
 from muster_agent.acceptance.exchange import EndJob
 from muster_agent.acceptance.job import AcceptanceJob
 from muster_agent.acceptance.leader import JobLeader
@@ -127,7 +128,8 @@ async def _carry_out(plan: SuitePlan, step_runner: StepRunner, printer: Progress
         planned = plan.steps[number]
         printer.begin(planned)
         check = planned.selected.check
-        steps.append(step_report(planned.section, check.name, check.summary, await step_runner.carry_out(number)))
+        runs = with_outliers(await step_runner.carry_out(number), check.compared)
+        steps.append(step_report(planned.section, check.name, check.summary, runs))
         printer.end(steps[-1])
     return report(plan.suite, steps, step_runner.nodes, started_at, time.monotonic() - start)
 

@@ -6,6 +6,7 @@ each, so that a check runs the same code on both. torch is imported inside the f
 
 import ctypes
 import os
+import platform
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -164,6 +165,13 @@ def software() -> Json:
         "cublas": _cublas_version(torch.version.cuda),
         "environment": {name: os.environ[name] for name in _DECIDE_ABOUT_BITS if name in os.environ},
     }
+
+
+def processor() -> str:
+    """The model of the CPU, if the kernel reports it. On the CPU, it determines bits as well."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 def _cublas_version(cuda: str | None) -> str | None:

@@ -28,6 +28,9 @@ steps = [
     {{ section = "ENV", check = "simulated" }},
     {{ section = "COLLECTIVE", check = "collective", quick = true, params = {{ size_bytes = 65536 }} }},
 ]
+
+[suites.train]
+steps = [{{ section = "TRAIN", check = "training", params = {{ warmup = 0, iterations = 4 }} }}]
 """
 
 
@@ -98,6 +101,24 @@ def test_a_process_per_device_brings_one_rank_each(start):
     assert len(simulated["runs"]) == 1
     assert [run["facts"]["world_size"] for run in collective["runs"]] == [2, 2]
     assert sorted(run["facts"]["device"] for run in collective["runs"]) == [0, 1]
+
+
+def test_the_report_names_the_device_that_is_unlike_the_others_of_the_job(start):
+    """Its node has only two, which contradict each other; the other nodes tell which of them is wrong."""
+    what = ("--suite", "train")
+    leader = start(0, 3, "--json", what=what)
+    start(1, 3, what=what)
+    start(2, 3, what=what, faults='[{ kind = "corrupt", device = 1 }]')
+    code, out, err = ended(leader)
+    assert code == 3, err
+    (step,) = json.loads(out)["steps"]
+    found = [
+        (run["node"], each["code"], each["device"])
+        for run in step["runs"]
+        for each in run["findings"]
+        if each["severity"] != "INFO"
+    ]
+    assert found == [("node-2", "training.disagreement", None), ("node-2", "run.result_differs", 1)]
 
 
 COLLECTIVE = ("collective", "--param", "size_bytes=65536", "--quick")

@@ -34,6 +34,7 @@ enum {
     INVALID_ARGUMENT = 2,
     RESET_REQUIRED = 16,
     NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
     INSUFFICIENT_SIZE = 7,
     TIMEOUT = 10,
     GPU_IS_LOST = 15,
@@ -222,6 +223,18 @@ Status nvmlDeviceGetUUID(Handle device, char *uuid, unsigned length) {
     BEGIN(device);
     if (!text_of_device("uuid", device, uuid, length)) snprintf(uuid, length, "GPU-stub-%d", device->index);
     return SUCCESS;
+}
+
+Status nvmlDeviceGetHandleByUUID(const char *uuid, Handle *device) {
+    char known[96];
+    for (int index = 0; index < 16; index++) {
+        nvmlDeviceGetUUID(&devices[index], known, sizeof known);
+        if (!strcmp(known, uuid)) {
+            *device = &devices[index];
+            return SUCCESS;
+        }
+    }
+    return NOT_FOUND;
 }
 
 Status nvmlDeviceGetSerial(Handle device, char *serial, unsigned length) {

@@ -203,5 +203,7 @@ _WRAPPED: dict[tuple[str, str], tuple[tuple[Wrap, Faulty], ...]] = {
     ("corrupt", "training"): ((_wrap_linear, _on_device(_flipping)),),
     ("lost", "training"): ((_wrap_linear, _on_device(_losing)),),
     ("corrupt", "training_ddp"): ((_wrap_linear, _on_device(_flipping)),),
+    ("corrupt", "inference"): ((_wrap_linear, _on_device(_flipping)),),
+    ("lost", "inference"): ((_wrap_linear, _on_device(_losing)),),
 }
 """The faulty calls of torch by kind of fault and check."""

@@ -25,12 +25,12 @@ from muster import (
 from muster.model import Json, Metric
 from muster.nouns import count
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import Figures, curves, loss_figures, outliers, time_figures
+from muster_plugins.checks.training.figures import Figures, curves, loss_figures, spread, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, TaskParams, TrainingPlan, TrainingSettings, planned
+from muster_plugins.shared.equal_results import device_results, judge_results, result_finds
 from muster_plugins.shared.metric_judgement import (
     NOT_ASKED,
-    device_index,
     device_metric,
     hidden_devices,
     missing_devices,
@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 
 NAME = "training"
 
-_JUDGED = {"loss_ratio": "loss_not_falling", "throughput_samples_per_s": "slow", "step_time_drift": "drift"}
+_JUDGED = {
+    "loss_ratio": "loss_not_falling",
+    "throughput_samples_per_s": "slow",
+    "throughput_spread": "uneven",
+    "step_time_drift": "drift",
+    "utilisation_percent": "underused",
+}
 """The finding for each metric that is out of bounds."""
 
 FINDS = {
@@ -52,18 +58,20 @@ FINDS = {
     "training.devices_hidden": "devices that CUDA_VISIBLE_DEVICES hides were not measured",
     "training.loss_not_finite": "the loss became infinite or NaN",
     "training.loss_not_falling": "the loss fell less than on a healthy device",
-    "training.results_differ": "a device ended the same training with other bits than most devices of its model",
-    "training.disagreement": "devices of one model ended the same training with different bits, without a majority",
+    **result_finds(NAME, "training"),
     "training.slow": "fewer samples per second than the reference for this device",
     "training.drift": "steps took longer at the end than at the beginning; judged where they took 5 s or more",
+    "training.uneven": "equal trainings, one after the other, differed in speed by more than the reference allows",
+    "training.underused": "the device was idle for more of the measured steps than the reference allows",
     **{f"training.{what}": meaning for what, meaning in problems.FINDS.items()},
 }
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
-    """A loss that is NaN or does not fall convicts a device; so do bits that differ from other devices of its model."""
+    """A loss that is NaN or does not fall convicts a device; so do bits that differ from its like, or from its own."""
     findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
-    findings += problems_found(NAME, measurement) + _judge_losses(measurement) + _judge_results(measurement)
+    findings += problems_found(NAME, measurement) + _judge_losses(measurement)
+    findings += judge_results(NAME, "training", measurement)
     for metric, what in _JUDGED.items():
         for device, value in device_metric(measurement, metric):
             findings += judge_value(
@@ -73,7 +81,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
 
 
 def _judge_losses(measurement: Measurement) -> list[Finding]:
-    trained = {device for device, _, _ in _results(measurement)}
+    trained = {device for device, _, _ in device_results(measurement)}
     return [
         Finding(
             code="training.loss_not_finite",
@@ -85,52 +93,6 @@ def _judge_losses(measurement: Measurement) -> list[Finding]:
         for device, loss in device_metric(measurement, "loss_last")
         if loss is None and device in trained
     ]
-
-
-def _judge_results(measurement: Measurement) -> list[Finding]:
-    results = _results(measurement)
-    found = []
-    for model in sorted({model for _, model, _ in results}):
-        alike = [(device, fingerprint) for device, of, fingerprint in results if of == model]
-        odd = [alike[position] for position in outliers([fingerprint for _, fingerprint in alike])]
-        evidence: Json = {"fingerprints": {str(device): fingerprint for device, fingerprint in alike}}
-        if len(odd) == len(alike):
-            found.append(_disagreement(model, evidence))
-        else:
-            found += [_deviates(device, model, evidence) for device, _ in odd]
-    return found
-
-
-def _deviates(device: int | None, model: str, evidence: Json) -> Finding:
-    return Finding(
-        code="training.results_differ",
-        summary=f"the same training ended with other bits than on the node's other {model}",
-        severity=Severity.ERROR,
-        device=device,
-        action=Action.REPLACE,
-        evidence=evidence,
-    )
-
-
-def _disagreement(model: str, evidence: Json) -> Finding:
-    return Finding(
-        code="training.disagreement",
-        summary=f"the same training ended with different bits on the {model} of this node: one of them is wrong",
-        severity=Severity.UNKNOWN,
-        action=Action.INSPECT_HARDWARE,
-        evidence=evidence,
-    )
-
-
-def _results(measurement: Measurement) -> list[tuple[int | None, str, str]]:
-    """The device, its model and the fingerprint of its training, for each device that has trained."""
-    devices, models, fingerprints = (measurement.facts.get(name) for name in ("devices", "models", "fingerprints"))
-    if not (isinstance(devices, list) and isinstance(models, list) and isinstance(fingerprints, dict)):
-        return []
-    ((_task, results),) = fingerprints.items()
-    assert isinstance(results, list)
-    rows = zip(devices, models, results, strict=True)
-    return [(device_index(device), str(model), str(result)) for device, model, result in rows if result is not None]
 
 
 @hookimpl
@@ -165,6 +127,7 @@ def muster_checks(config: Config) -> list[Check[TaskParams]]:
 def measure(settings: TrainingSettings, params: TaskParams, context: Context) -> Measurement:
     """Losses, times of steps and samples per second, for each device."""
     from muster_plugins.checks.training import data, loop  # noqa: PLC0415  they import torch
+    from muster_plugins.checks.training.utilisation import busy_percent, sampled  # noqa: PLC0415  it loads NVML
 
     found = places(context, params.device)
     common = facts(context, found, params.device)
@@ -177,27 +140,50 @@ def measure(settings: TrainingSettings, params: TaskParams, context: Context) ->
         task = data.prepared(plan, settings.data_dir)
     except TrainingProblem as problem:
         return Measurement(facts=common | problem_facts(problem))
-    context.progress(f"training {plan.model} for {plan.steps} steps on {count(len(found), 'device')}")
-    trained = on_each(found, lambda place: loop.train(place, task))
-    return Measurement(metrics=_metrics(plan, trained), facts=common | _facts(task, trained))
+    context.progress(f"{_work(plan)} on {count(len(found), 'device')}")
+    with sampled(found, context.devices) as samples:
+        trained = on_each(found, lambda place: loop.train_repeatedly(place, task))
+    figures = [
+        {}
+        if isinstance(result, TrainingProblem)
+        else _figures(plan, result) | {"utilisation_percent": busy_percent(taken, [each.measured for each in result])}
+        for result, taken in zip(trained, samples, strict=True)
+    ]
+    return Measurement(metrics=_metrics(figures), facts=common | _facts(task, trained))
 
 
-def _metrics(plan: TrainingPlan, trained: Sequence["Trained | TrainingProblem"]) -> dict[str, Metric]:
+def _work(plan: TrainingPlan) -> str:
+    once = f"training {plan.model} for {plan.steps} steps"
+    return once if plan.repeats == 1 else f"{once}, {plan.repeats} times"
+
+
+def _metrics(figures: Sequence[Figures]) -> dict[str, Metric]:
     """Metrics in device order, with None for a device that could not train."""
-    figures = [{} if isinstance(result, TrainingProblem) else _figures(plan, result) for result in trained]
     names = next((list(each) for each in figures if each), [])
     return {name: [each.get(name) for each in figures] for name in names}
 
 
-def _figures(plan: TrainingPlan, trained: "Trained") -> Figures:
-    return loss_figures(trained.losses) | time_figures(trained.seconds, trained.total_s, plan.samples)
+def _figures(plan: TrainingPlan, trained: Sequence["Trained"]) -> Figures:
+    """The figures of one device, over all its trainings."""
+    seconds, totals = _seconds(trained), [each.total_s for each in trained]
+    figures = loss_figures(trained[0].losses)
+    figures |= time_figures(seconds, sum(totals), plan.samples * len(trained))
+    if len(trained) > 1:
+        figures["throughput_spread"] = spread(totals)
+        figures["changed_results"] = float(sum(each.checksum != trained[0].checksum for each in trained))
+    return figures
 
 
-def _facts(task: "Task", trained: Sequence["Trained | TrainingProblem"]) -> Json:
+def _seconds(trained: Sequence["Trained"]) -> list[float]:
+    """The time of each measured step, in all trainings."""
+    return [seconds for each in trained for seconds in each.seconds]
+
+
+def _facts(task: "Task", trained: Sequence["Sequence[Trained] | TrainingProblem"]) -> Json:
     good = [result for result in trained if not isinstance(result, TrainingProblem)]
-    fingerprints = [None if isinstance(result, TrainingProblem) else result.checksum for result in trained]
+    fingerprints = [None if isinstance(result, TrainingProblem) else result[0].checksum for result in trained]
     return {
         "fingerprints": {f"task {task.checksum}": list(fingerprints)},
-        "curves": curves([result.losses for result in good], [result.seconds for result in good]),
+        "curves": curves([result[0].losses for result in good], [_seconds(result) for result in good]),
         **problem_facts(*(result for result in trained if isinstance(result, TrainingProblem))),
     }

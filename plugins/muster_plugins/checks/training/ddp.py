@@ -26,7 +26,7 @@ from muster import (
 )
 from muster.model import Json, Metric
 from muster_plugins.checks.training import problems
-from muster_plugins.checks.training.figures import curves, loss_figures, outliers, time_figures
+from muster_plugins.checks.training.figures import curves, loss_figures, spread, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import (
     SETTINGS_NAME,
@@ -36,6 +36,7 @@ from muster_plugins.checks.training.task import (
     TrainingSettings,
     planned,
 )
+from muster_plugins.shared.equal_results import outliers
 from muster_plugins.shared.metric_judgement import NOT_ASKED, device_index, judge_single, missing_devices
 from muster_plugins.shared.torch_device import Place, facts, place_of_rank, places_in_group, working_on
 from muster_plugins.shared.torch_group import RankGroup, joined
@@ -49,9 +50,14 @@ NAME = "training_ddp"
 _JUDGED_AT_RANK_0 = {
     "loss_ratio": "loss_not_falling",
     "throughput_samples_per_s": "slow",
+    "throughput_spread": "uneven",
     "scaling_efficiency": "scales_badly",
 }
-_JUDGED_AT_EVERY_RANK = {"compute_lag": "slow_rank", "step_time_drift": "drift"}
+_JUDGED_AT_EVERY_RANK = {
+    "compute_lag": "slow_rank",
+    "step_time_drift": "drift",
+    "utilisation_percent": "underused",
+}
 """The finding for each metric that is out of bounds."""
 
 FINDS = {
@@ -67,6 +73,8 @@ FINDS = {
     "the reference allows",
     "training_ddp.slow_rank": "a rank computes more slowly than the others, which then wait for it",
     "training_ddp.drift": "steps took longer at the end than at the beginning; judged where they took 5 s or more",
+    "training_ddp.uneven": "equal trainings, one after the other, differed in speed by more than the reference allows",
+    "training_ddp.underused": "the device was idle for more of the measured steps than the reference allows",
     **{f"training_ddp.{what}": meaning for what, meaning in problems.FINDS.items()},
 }
 
@@ -226,6 +234,7 @@ def measure(settings: TrainingSettings, params: DdpParams, context: Context) -> 
 
 def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "Task") -> Measurement:
     from muster_plugins.checks.training.group import train_alone, train_together  # noqa: PLC0415  it imports torch
+    from muster_plugins.checks.training.utilisation import busy_percent, sampled  # noqa: PLC0415  it loads NVML
 
     steps = f"training {task.plan.model} for {task.plan.steps} steps"
     context.progress(f"{steps}, each of {len(group.nodes)} ranks alone")
@@ -236,11 +245,14 @@ def _measure_in_group(context: Context, group: RankGroup, place: Place, task: "T
     if any(_why_apart(ranks).values()):
         return Measurement(facts=rank_facts)
     context.progress(f"{steps}, together with {group.backend}")
-    together = train_together(place, task, group)
-    rank_facts["weights"] = list(together.weights)
+    with sampled([place], context.devices) as (samples,):
+        together = train_together(place, task, group)
+    rank_facts["weights"] = list(next((each for each in together if outliers(each.weights)), together[0]).weights)
     if group.rank == 0:  # the losses are those of the group, so one rank reports them
-        rank_facts["curves"] = curves([together.losses], [together.own.seconds])
-    return Measurement(metrics=_metrics(task.plan, group.rank, ranks, together), facts=rank_facts)
+        rank_facts["curves"] = curves([together[0].losses], [_seconds(together)])
+    metrics = _metrics(task.plan, group.rank, ranks, together)
+    metrics["utilisation_percent"] = busy_percent(samples, [each.own.measured for each in together])
+    return Measurement(metrics=metrics, facts=rank_facts)
 
 
 def _facts(plan: TrainingPlan, group: RankGroup, place: Place, ranks: list[RankReport]) -> Json:
@@ -250,19 +262,27 @@ def _facts(plan: TrainingPlan, group: RankGroup, place: Place, ranks: list[RankR
     }
 
 
-def _metrics(plan: TrainingPlan, rank: int, ranks: list[RankReport], together: "GroupTraining") -> dict[str, Metric]:
+def _seconds(together: list["GroupTraining"]) -> list[float]:
+    """The time of each measured step of this rank, in all trainings."""
+    return [seconds for each in together for seconds in each.own.seconds]
+
+
+def _metrics(
+    plan: TrainingPlan, rank: int, ranks: list[RankReport], together: list["GroupTraining"]
+) -> dict[str, Metric]:
     """Samples per second of the group: the samples of all ranks, divided by the time of the slowest rank."""
-    own = together.own
-    samples = plan.samples * len(ranks)
-    figures = loss_figures(together.losses) | time_figures(own.seconds, together.total_s, samples)
+    seconds, totals = _seconds(together), [each.total_s for each in together]
+    samples = plan.samples * len(ranks) * len(together)
+    figures = loss_figures(together[0].losses) | time_figures(seconds, sum(totals), samples)
     alone_s = ranks[rank].step_time_s
     alike = [report.step_time_s for report in ranks if report.kind == ranks[rank].kind]
-    collective_s = max(0.0, median(own.seconds) - alone_s)
+    collective_s = max(0.0, median(seconds) - alone_s)
     return {
         **figures,
         "alone_step_time_s": alone_s,
         "compute_lag": alone_s / median(alike) - 1,
         "collective_time_s": collective_s,
-        "collective_share": collective_s / median(own.seconds),
-        "scaling_efficiency": samples / together.total_s / sum(report.samples_per_s for report in ranks),
+        "collective_share": collective_s / median(seconds),
+        "throughput_spread": spread(totals),
+        "scaling_efficiency": samples / sum(totals) / sum(report.samples_per_s for report in ranks),
     }

@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import JsonValue
@@ -18,6 +17,12 @@ DRIFT_AFTER_S = 5.0
 
 Fifty steps of an mlp take 0.1 s of an H200, and one step is so short that the host decides how long it takes: a healthy
 one drifted by 30 % there (2026-11-27).
+"""
+
+SPREAD_FROM_S = 1.0
+"""Seconds of measured steps below which a training is too short to be compared with its repetition.
+
+An interruption of the host by 50 ms is 5 % of a second, and 5 % is what acceptance playbooks allow.
 """
 
 Figures = dict[str, float | None]
@@ -49,6 +54,15 @@ def time_figures(seconds: Sequence[float], total_s: float, samples: int) -> Figu
     }
 
 
+def spread(total_s: Sequence[float]) -> float | None:
+    """How much slower the slowest of equal trainings was than the fastest, as a share of the fastest speed.
+
+    None for a single training, and if one took less than `SPREAD_FROM_S`.
+    """
+    fastest, slowest = min(total_s), max(total_s)
+    return 1 - fastest / slowest if len(total_s) > 1 and fastest >= SPREAD_FROM_S else None
+
+
 def _drift(seconds: Sequence[float]) -> float:
     """Increase of the median step time from the first quarter to the last, as a share of the first."""
     quarter = max(1, len(seconds) // 4)
@@ -70,18 +84,6 @@ def _curve(title: str, x_label: str, y_label: str, series: Sequence[Sequence[flo
         return None
     x, y = zip(*points, strict=True)
     return {"title": title, "x_label": x_label, "y_label": y_label, "x": [*x], "y": [*y]}
-
-
-def outliers(values: Sequence[object]) -> list[int]:
-    """The positions of the values that differ from the most frequent one; all positions if there is no such value.
-
-    If two values differ, both positions are returned, because either may be wrong.
-    """
-    counted = Counter(values).most_common(2)
-    if len(counted) < 2:
-        return []
-    (most, times), (_, next_times) = counted
-    return [position for position, value in enumerate(values) if times == next_times or value != most]
 
 
 def _finite(value: float) -> float | None:

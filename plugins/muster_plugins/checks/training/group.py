@@ -1,8 +1,8 @@
 """Training by all ranks of a process group. Import this only in child processes, because it imports torch.
 
-Every rank trains twice, with the same number of steps. First each rank trains alone on the same batches and sends
-nothing in between. This shows the speed and the bits of each device without the others, and makes ranks comparable.
-Then all ranks train together: each begins with another batch, and DistributedDataParallel averages the gradients. The
+Every rank trains at least twice, with the same number of steps. First each rank trains alone on the same batches and
+sends nothing in between. This shows speed and bits of each device without the others, and makes ranks comparable. Then
+all ranks train together: each begins with another batch, and DistributedDataParallel averages the gradients. The
 median step together minus the median step alone is the time of collectives that computation does not hide; it includes
 waiting for slower ranks.
 """
@@ -28,7 +28,7 @@ _Ending = tuple[Annotated[str, Field(max_length=128)], Annotated[float, Field(gt
 
 
 class GroupTraining(NamedTuple):
-    """The training of all ranks: this rank's result, the mean loss of each step over all ranks, and the longest time.
+    """One training of all ranks: this rank's result, the mean loss of each step over all ranks, and the longest time.
 
     `weights` are the checksums of the final weights, by rank.
     """
@@ -58,8 +58,12 @@ def _report(place: Place, task: Task, alone: Trained | TrainingProblem) -> RankR
     )
 
 
-def train_together(place: Place, task: Task, group: RankGroup) -> GroupTraining:
-    """The training of all ranks together."""
+def train_together(place: Place, task: Task, group: RankGroup) -> list[GroupTraining]:
+    """The trainings of all ranks together, as many as the plan has."""
+    return [_train_together(place, task, group) for _ in range(task.plan.repeats)]
+
+
+def _train_together(place: Place, task: Task, group: RankGroup) -> GroupTraining:
 
     def in_parallel(network: nn.Module) -> nn.Module:
         device_ids = [torch.device(place.torch_name)] if place.backend == "cuda" else None

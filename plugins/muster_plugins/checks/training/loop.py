@@ -3,10 +3,8 @@
 import copy
 import math
 import os
-import platform
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -16,14 +14,15 @@ from torch.utils import deterministic
 from muster_plugins.checks.training.data import BATCHES, Task, checksum
 from muster_plugins.checks.training.problems import TrainingProblem
 from muster_plugins.checks.training.task import LearningRule, learning_rule
-from muster_plugins.shared.torch_device import Place, settle, time_each
+from muster_plugins.checks.training.utilisation import Stretch
+from muster_plugins.shared.torch_device import Place, processor, settle, time_each
 from muster_plugins.shared.torch_failures import of_the_device, ran_out_of_memory
 
 _AUTOCAST = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Trained(NamedTuple):
-    """The result of a training: the loss of every step, the seconds of each measured step, and their total.
+    """The result of a training: the loss of every step, the seconds of each measured step, and when all of them ran.
 
     `checksum` covers losses and final weights; it is equal on equal devices with equal software. `weights` covers the
     weights alone.
@@ -31,9 +30,14 @@ class Trained(NamedTuple):
 
     losses: list[float]
     seconds: list[float]
-    total_s: float
+    measured: Stretch
     checksum: str
     weights: str
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all measured steps."""
+        return self.measured.end - self.measured.start
 
 
 def make_repeatable(backend: str) -> None:
@@ -50,20 +54,24 @@ def make_repeatable(backend: str) -> None:
 def software(backend: str) -> str:
     """The software that, together with the device, determines the bits of the result."""
     if backend == "cpu":
-        return f"torch {torch.__version__}, {_processor()}"
+        return f"torch {torch.__version__}, {processor()}"
     cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]  # torch leaves it without types
     return f"torch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
 
 
-def _processor() -> str:
-    """The model of the CPU, if the kernel reports it."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+def train_repeatedly(place: Place, task: Task) -> list[Trained] | TrainingProblem:
+    """The results of as many equal trainings as the plan has, or the problem of one of them."""
+    trained = []
+    for _ in range(task.plan.repeats):
+        one = train(place, task)
+        if isinstance(one, TrainingProblem):
+            return one
+        trained.append(one)
+    return trained
 
 
 def train(place: Place, task: Task) -> Trained | TrainingProblem:
-    """Trains on one device. Raises TrainingProblem if that fails; if memory is short, it says what would fit."""
+    """Trains once on one device. If memory is short, the problem says what would fit."""
     try:
         return TrainingLoop(place, task).run()
     except (RuntimeError, MemoryError) as error:
@@ -117,11 +125,11 @@ class TrainingLoop:
         start = time.perf_counter()
         seconds = time_each(self._place, self.step, self._plan.iterations)
         settle(self._place)
-        total_s = time.perf_counter() - start
+        measured = Stretch(start, time.perf_counter())
         return Trained(
             losses=self._losses.tolist(),
             seconds=seconds,
-            total_s=total_s,
+            measured=measured,
             checksum=checksum([self._losses, *self._weights]),
             weights=checksum(self._weights),
         )

@@ -41,6 +41,12 @@ class TaskParams(Params):
     iterations: int | None = Field(
         None, ge=4, le=100_000, description="Measured steps; default 100 on GPUs, 25 on the CPU (mlp 50)"
     )
+    repeats: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Trainings, one after the other; 2 or more are compared with each other",
+    )
     seed: int = Field(1, ge=0, lt=1 << 53, description="Seed of the initial weights and of the choice of samples")
     device: Choice = Field("auto", description="cpu: use the CPU even on a node with GPUs")
 
@@ -60,17 +66,18 @@ class TrainingPlan(NamedTuple):
     batch_size: int
     warmup: int
     iterations: int
+    repeats: int
     seed: int
     backend: str
 
     @property
     def steps(self) -> int:
-        """All steps of the training, including the warm-up."""
+        """All steps of one training, including the warm-up."""
         return self.warmup + self.iterations
 
     @property
     def samples(self) -> int:
-        """The number of samples in the measured steps on one device."""
+        """The number of samples in the measured steps of one training on one device."""
         return self.batch_size * self.iterations
 
     def facts(self) -> Json:
@@ -83,6 +90,7 @@ class TrainingPlan(NamedTuple):
             "warmup": self.warmup,
             "iterations": self.iterations,
             "steps": self.steps,
+            "repeats": self.repeats,
             "seed": self.seed,
         }
 
@@ -138,6 +146,7 @@ def planned(params: TaskParams, backend: str) -> TrainingPlan:
         batch_size=params.batch_size or amount.batch_size,
         warmup=amount.warmup if params.warmup is None else params.warmup,
         iterations=params.iterations or amount.iterations,
+        repeats=params.repeats,
         seed=params.seed,
         backend=backend,
     )

@@ -30,6 +30,7 @@ _RULES = (
             "nvml.*",
             "simulated.*",
             "gemm.*",
+            "inference.*",
             "training.*",
             "training_ddp.*",
             "dcgm.*",

@@ -12,12 +12,14 @@ out.
 """
 
 import os
+from collections.abc import Sequence
 
 from muster import Idleness
-from muster_plugins.shared.programs import TimedOut, run_program
+from muster_plugins.schedulers.slurm.scontrol import TRIES
+from muster_plugins.shared.programs import Completed, TimedOut, run_program
 
 _TIMEOUT_S = 0.8
-"""A probe has one second. A busy slurmctld may take longer; then the answer is unknown."""
+"""A probe has one second for all tries. A busy slurmctld may take longer; then the answer is unknown."""
 
 
 class SqueueUnanswered(Exception):
@@ -31,16 +33,23 @@ def probe(squeue: str, node: str, _own: frozenset[int]) -> Idleness:
 
 def _jobs_on(node: str, squeue: str) -> set[str]:
     """The ids of the jobs that have the node, each element of an array by its own."""
-    question = ["--all", "--local", f"--nodelist={node}", "--noheader", "--format=%A"]
-    try:
-        done = run_program([squeue, *question], timeout_s=_TIMEOUT_S, env=_no_preferences())
-    except TimedOut as late:
-        silence = f"slurmctld did not answer within {_TIMEOUT_S:g} s"
-        raise SqueueUnanswered(f"{silence}: {_last_line(late.said)}" if late.said else silence) from None
+    done = _asked([squeue, "--all", "--local", f"--nodelist={node}", "--noheader", "--format=%A"])
     jobs = done.stdout.split()
     if done.exit_code != 0 or done.truncated or not all(job.isdigit() for job in jobs):
         raise SqueueUnanswered(_last_line(done.stderr or done.stdout) or f"squeue ended with {done.exit_code}")
     return set(jobs)
+
+
+def _asked(question: Sequence[str]) -> Completed:
+    """What squeue answers. Raises SqueueUnanswered if it does not answer in time."""
+    said = ""
+    for _ in range(TRIES):
+        try:
+            return run_program(question, timeout_s=_TIMEOUT_S / TRIES, env=_no_preferences())
+        except TimedOut as late:
+            said = _last_line(late.said)
+    silence = f"slurmctld did not answer within {_TIMEOUT_S:g} s"
+    raise SqueueUnanswered(f"{silence}: {said}" if said else silence)
 
 
 def _no_preferences() -> dict[str, None]:

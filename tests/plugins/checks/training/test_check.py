@@ -21,10 +21,13 @@ FACTS: Json = {
     "backend": "cuda",
     "steps": 150,
     "iterations": 100,
+    "repeats": 3,
     "models": ["H200", "H200", "H200"],
     "fingerprints": {"task": ["a", "a", "a"]},
 }
 GOOD = {"loss_last": [0.9, 0.9, 0.9], "loss_ratio": [0.4, 0.7, 0.4], "step_time_drift": [0.0, 0.2, -0.5]}
+
+RESNET: Json = {"model": "resnet50", "batch_size_per_gpu": 32}
 
 
 @cases(
@@ -58,6 +61,19 @@ GOOD = {"loss_last": [0.9, 0.9, 0.9], "loss_ratio": [0.4, 0.7, 0.4], "step_time_
             [("training.does_not_fit", "UNKNOWN", 1)],
         ),
         ({}, {"missing": [3]}, [("training.devices_missing", "ERROR", None)]),
+        ({"throughput_spread": [0.05, 0.06, 0.11]}, {}, []),
+        (
+            {"throughput_spread": [0.05, 0.06, 0.11]},
+            RESNET,
+            [("training.uneven", "WARNING", 1), ("training.uneven", "ERROR", 2)],
+        ),
+        ({"utilisation_percent": [89.0, None, 91.0]}, RESNET, []),
+        (
+            {"utilisation_percent": [89.0, None, 91.0]},
+            RESNET | {"model": "transformer"},
+            [("training.underused", "WARNING", 0)],
+        ),
+        ({"changed_results": [0, 1, 0]}, {}, [("training.results_change", "ERROR", 1)]),
     ],
 )
 def test_judgement(metrics, facts, expected):
@@ -100,6 +116,25 @@ def test_a_device_that_computes_wrongly_is_named(torch_child, codes, simulated_n
     answer = torch_child.ask("training", simulated_node(devices=3, faults=[corrupt]))
     assert codes(answer) == [("training.results_differ", "ERROR", 1)]
     assert max(answer["metrics"]["loss_ratio"]) < 0.7
+
+
+def test_repeated_trainings_are_one_measurement(torch_child, codes):
+    """All their steps count, and equal ones end with equal bits; such short ones have no spread."""
+    params = {"device": "cpu", "batch_size": 32, "iterations": 10, "repeats": 3}
+    answer = torch_child.ask("training", params=params)
+    assert codes(answer) == []
+    metrics = answer["metrics"]
+    assert metrics["total_samples"] == [960]
+    assert metrics["throughput_samples_per_s"][0] == pytest.approx(960 / metrics["total_time_s"][0])
+    assert (metrics["changed_results"], metrics["throughput_spread"]) == ([0], [None])
+    assert metrics["utilisation_percent"] == [None]
+
+
+def test_a_device_that_computes_wrongly_is_named_without_others(torch_child, codes, simulated_node):
+    """It is the only one of its node, and differs from itself."""
+    corrupt = {"kind": "corrupt", "device": 0, "every": 100}
+    answer = torch_child.ask("training", simulated_node(faults=[corrupt]), params={"repeats": 2})
+    assert codes(answer) == [("training.results_change", "ERROR", 0)]
 
 
 def test_a_device_that_vanishes_is_named_and_the_others_train(torch_child, codes, simulated_node):

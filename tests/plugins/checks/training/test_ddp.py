@@ -49,6 +49,11 @@ MLP: Json = {"model": "mlp"}
         ({"compute_lag": 0.11}, {"rank": 2}, [("slow_rank", "ERROR", 4)]),
         ({"compute_lag": 9.0}, {"backend": "gloo"}, []),
         ({"step_time_drift": 0.21}, {}, [("drift", "ERROR", 4)]),
+        ({"throughput_spread": 0.06}, {}, [("uneven", "WARNING", None)]),
+        ({"throughput_spread": 0.06}, {"rank": 1}, []),
+        ({"throughput_spread": 0.11}, {}, [("uneven", "ERROR", None)]),
+        ({"utilisation_percent": 89.0}, {"rank": 1}, [("underused", "WARNING", 4)]),
+        ({"utilisation_percent": 89.0}, {"batch_size_per_gpu": 8}, []),
         ({}, {"weights": ["x", "w", "w"]}, [("weights_differ", "ERROR", 4)]),
         ({}, {"weights": ["w", "x", "w"]}, []),
         ({}, {"ranks": [reported(fingerprint="g"), reported(), reported()]}, [("results_differ", "ERROR", 4)]),
@@ -88,6 +93,17 @@ def test_ranks_train_one_network(torch_child, codes):
         assert 0 <= metrics["collective_share"] < 1
         assert metrics["scaling_efficiency"] > 0
     assert answers[0]["metrics"]["loss_last"] == answers[1]["metrics"]["loss_last"]
+
+
+def test_the_group_trains_several_times(torch_child, codes):
+    """Samples of all trainings count, over the time of all."""
+    params = {"batch_size": 64, "iterations": 10, "repeats": 3}
+    answers = torch_child.ask("training_ddp", {"node": "a"}, {"node": "b"}, params=params)
+    for answer in answers:
+        assert codes(answer) == []
+        metrics = answer["metrics"]
+        assert metrics["total_samples"] == 3 * 2 * 64 * 10
+        assert metrics["throughput_samples_per_s"] == pytest.approx(metrics["total_samples"] / metrics["total_time_s"])
 
 
 def test_a_rank_that_computes_wrongly_reports_itself(torch_child, codes, simulated_node):

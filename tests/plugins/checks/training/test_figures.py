@@ -8,11 +8,13 @@ from tests.cases import cases
 from muster_plugins.checks.training.figures import (
     DRIFT_AFTER_S,
     MOST_POINTS,
+    SPREAD_FROM_S,
     curves,
     loss_figures,
-    outliers,
+    spread,
     time_figures,
 )
+from muster_plugins.checks.training.utilisation import BusySample, Stretch, busy_percent
 
 
 @cases(
@@ -45,28 +47,40 @@ def test_step_times():
     assert figures["step_time_drift"] == 0.5
 
 
+@cases(
+    ("total_s", "expected"),
+    [
+        ([10.0, 8.0, 9.0], pytest.approx(0.2)),
+        ([SPREAD_FROM_S] * 3, 0.0),
+        ([10.0], None),
+        ([10.0, 0.9 * SPREAD_FROM_S], None),
+    ],
+)
+def test_spread(total_s, expected):
+    """It is about the slowest and the fastest of several trainings; one that was over at once says nothing."""
+    assert spread(total_s) == expected
+
+
+@cases(
+    ("stretches", "expected"),
+    [
+        ([Stretch(0.0, 3.5)], 95.0),
+        ([Stretch(0.0, 2.5), Stretch(6.0, 8.5)], 60.0),
+        ([Stretch(0.0, 0.9)], None),
+        ([], None),
+    ],
+)
+def test_only_what_is_about_measured_steps_alone_counts_as_utilisation(stretches, expected):
+    """NVML's values are about up to the second before, so those of the first second are about something else, too."""
+    samples = [BusySample(at, percent) for at, percent in [(0.5, 0), (1, 90), (2, 90), (3, 105), (5, 0), (7.5, 0)]]
+    assert busy_percent(samples, stretches) == expected
+
+
 def test_steps_of_a_moment_have_no_drift():
     """They took less time than heat needs to show, and each is so short that the host decides how long it takes."""
     seconds = [0.002] * 25 + [0.003] * 25
     assert time_figures(seconds, total_s=0.125, samples=1)["step_time_drift"] is None
     assert time_figures(seconds, total_s=DRIFT_AFTER_S, samples=1)["step_time_drift"] == pytest.approx(0.5)
-
-
-@cases(
-    ("values", "odd"),
-    [
-        ([], []),
-        (["a"], []),
-        (["a", "a", "a"], []),
-        (["a", "b", "a"], [1]),
-        (["a", "b"], [0, 1]),
-        (["a", "b", "a", "b", "c"], [0, 1, 2, 3, 4]),
-        (["a", "a", "b", "c"], [2, 3]),
-    ],
-)
-def test_those_that_differ_from_most_are_odd(values, odd):
-    """Where there is no majority nobody can tell which is right, so all are suspects."""
-    assert outliers(values) == odd
 
 
 def test_reports_draw_the_loss_and_the_time_of_a_step():

@@ -147,6 +147,14 @@ def test_no_answer_of_slurmctld_is_unknown_within_a_second(new_slurm, monkeypatc
         eventually(partial(_answers, "gpu1"), "an answer")
 
 
+def test_squeue_without_an_answer_is_asked_again(at, tmp_path):
+    """Slurm 24.11 forgets a call now and then, and answers the next one at once."""
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\nmkdir '{tmp_path}/asked' 2>/dev/null && exec sleep 600\nexit 0\n")
+    squeue.chmod(0o755)
+    assert at("gpu1", squeue=str(squeue)) is IDLE
+
+
 def test_what_squeue_says_while_it_waits_is_the_reason(at, tmp_path):
     """It waits a minute for a slurm.conf that is not there."""
     squeue = tmp_path / "squeue"

@@ -127,6 +127,15 @@ async def test_a_scontrol_that_hangs_is_ended(stand_in, tmp_path, text):
     await end((tmp_path / "pid").read_text())
 
 
+async def test_a_scontrol_without_an_answer_is_asked_again(stand_in, tmp_path):
+    """Slurm 24.11 forgets a call now and then, and answers the next one at once."""
+    forgets = stand_in(
+        f"mkdir '{tmp_path}/asked' 2>/dev/null && exec sleep 600; echo 'NodeName=gpu1 State=IDLE Partitions=main'"
+    )
+    (node,) = await Scontrol(str(forgets), 4.0).nodes()
+    assert node.name == "gpu1"
+
+
 async def test_what_scontrol_says_while_it_waits_is_told(stand_in):
     """It waits a minute for a slurm.conf that is not there, and says so at once."""
     waits = stand_in("echo 'cannot stat file /etc/slurm/slurm.conf, retrying' >&2; exec sleep 600")
