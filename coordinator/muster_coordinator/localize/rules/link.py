@@ -196,10 +196,11 @@ class LinkFaults:
         missing = nodes.ratios.runs_missing(runs, candidates)
         if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
             missing += 1
+        with_healthy = self.clearance.runs_with_healthy(node)
         return max(
             min(missing, others - len(runs)),
-            nodes.evidence.runs_missing(nodes.suspects[node]),
-            drawn_partners_missing(nodes.evidence, node, self.clearance.runs_with_healthy(node)),
+            nodes.evidence.runs_missing(with_healthy),
+            drawn_partners_missing(nodes.evidence, node, with_healthy),
         )
 
     def _crosses_bad_path(self, run: GroupRun) -> bool:
