@@ -91,7 +91,7 @@ def texts(source: Path) -> dict[str, str]:
     return {
         str(path.relative_to(source)): path.read_text(encoding="utf-8")
         for path in files
-        if path.suffix not in (".png", ".svg")
+        if path.suffix not in (".png", ".svg", ".pyc")
     }
 
 

@@ -296,7 +296,7 @@ def test_slurm(tmp_path, muster):
     assert agent.plugins.sections["slurm"] == {"enabled": True}
     assert coordinator.plugins.sections["slurm"] == {"actor": {"enabled": True}}
     modes = {path.name: os.access(path, os.X_OK) for path in (tmp_path / "c" / "slurm").iterdir()}
-    assert modes == {"node-check": True, "health-check": True, "acceptance.sbatch": True}
+    assert modes == dict.fromkeys(("node-check", "health-check", "acceptance.sbatch", "preflight.sbatch"), True)
     assert "AdminLevel=Admin" in (tmp_path / "c" / "README.md").read_text()
 
 

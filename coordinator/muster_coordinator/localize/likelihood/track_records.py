@@ -30,6 +30,10 @@ FEWEST_ALIKE, MOST_OPEN = 3, 0.25
 """If so many nodes of a leaf recur, and at least half of it, or if more than this share of all nodes is suspected, they
 have something in common. Two nodes are mostly the two members of one bad pair."""
 
+STANDS_OUT = 2.0
+"""A leaf is bad if this many times as large a share of its nodes is suspected as of the others. If each bad run has one
+member there, no more than a third of the others is suspected where there are four leaves."""
+
 
 @dataclass(frozen=True)
 class TrackRecords:
@@ -73,9 +77,18 @@ class TrackRecords:
         is a healthy node that stands there but is labelled otherwise.
         """
         suspected = {record.node for record in self._open}
-        leaves = self.fabric.leaves.values()
-        bad = (nodes for nodes in leaves if len(suspected & {*nodes}) >= max(FEWEST_ALIKE, len(nodes) / 2))
-        return frozenset(node for nodes in bad for node in nodes)
+        leaves = map(frozenset, self.fabric.leaves.values())
+        return frozenset().union(*(nodes for nodes in leaves if self._is_bad_leaf(nodes, suspected)))
+
+    def _is_bad_leaf(self, nodes: frozenset[str], suspected: Set[str]) -> bool:
+        """Whether most of the nodes at a leaf are suspected, and far fewer of the others.
+
+        Prevents: the links between leaves were shared by too many groups yesterday, so half of all nodes is suspected.
+        Today a4 fails with everyone. Its bad link would be excused.
+        """
+        here, elsewhere = len(suspected & nodes), len(suspected - nodes)
+        others = len(self.fabric.sites) - len(nodes)
+        return here >= max(FEWEST_ALIKE, len(nodes) / 2) and here * others >= STANDS_OUT * elsewhere * len(nodes)
 
     def of(self, node: str, explained: Set[str] = frozenset()) -> TrackRecord | None:
         """The track record of a node; None if no bad run counts. Runs with `explained` nodes do not count."""

@@ -73,6 +73,8 @@ def test_many_suspects_have_a_common_cause() -> None:
     leaf = [bad(f"a{number}", "b1 c1") for number in (1, 2, 3)]
     assert records(before(0, *leaf)).of_bad_leaves == {"a1", "a2", "a3", "a4"}
     assert records(before(0, *leaf)).suspects == ()
+    everywhere = [*leaf, *(bad(f"{name}{number}", "a4") for name in "bc" for number in (1, 2))]
+    assert records(before(0, *everywhere)).of_bad_leaves == frozenset()
     assert [record.node for record in records(before(0, *leaf[:2])).suspects] == ["a1", "a2"]
     unknown = KnownFabric(fleet(64))
     three = before(0, *(bad(f"n{number}", "n60", "n61", "n62") for number in range(3)))
