@@ -61,12 +61,13 @@ def google_departure(answers: Answers, now: float) -> str | None:
 def aws_departure(answers: Answers, now: float) -> str | None:
     """From `spot/instance-action` and `events/maintenance/scheduled`."""
     interruption, scheduled = answers
-    action = _object(interruption).get("action")
-    if isinstance(action, str) and action in _AWS_ACTIONS:
-        return f"AWS {_AWS_ACTIONS[action]} its spot machine"
+    effect = _AWS_ACTIONS.get(_text(_object(interruption), "action"))
+    if effect is not None:
+        return f"AWS {effect} its spot machine"
     for event in _objects(_parsed(scheduled)):
-        if event.get("State") == "active" and event.get("Code") in _AWS_CODES and _is_soon(event.get("NotBefore"), now):
-            return f"AWS {_AWS_CODES[event['Code']]}"
+        effect = _AWS_CODES.get(_text(event, "Code"))
+        if effect is not None and event.get("State") == "active" and _is_soon(event.get("NotBefore"), now):
+            return f"AWS {effect}"
     return None
 
 
@@ -74,10 +75,11 @@ def azure_departure(answers: Answers, now: float) -> str | None:
     """From the machine's own name and `scheduledevents`, which also has the events of its neighbours."""
     name, scheduled = answers
     for event in _objects(_object(scheduled).get("Events")):
-        is_own = name is not None and name in (event.get("Resources") or ())
+        effect, resources = _AZURE_TYPES.get(_text(event, "EventType")), event.get("Resources")
+        is_own = isinstance(resources, list) and name is not None and name in resources
         has_begun = event.get("EventStatus") == "Started"
-        if is_own and event.get("EventType") in _AZURE_TYPES and (has_begun or _is_soon(event.get("NotBefore"), now)):
-            return f"Azure {_AZURE_TYPES[event['EventType']]}"
+        if is_own and effect is not None and (has_begun or _is_soon(event.get("NotBefore"), now)):
+            return f"Azure {effect}"
     return None
 
 
@@ -103,6 +105,12 @@ def _parsed(text: str | None) -> Any:
         return from_json(text or "null")
     except ValueError:
         return None
+
+
+def _text(found: Mapping[str, Any], key: str) -> str:
+    """The text at this key; empty if it is none."""
+    value = found.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def _object(text: str | None) -> Mapping[str, Any]:

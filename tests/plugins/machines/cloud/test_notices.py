@@ -65,7 +65,7 @@ EVENT = {
         (None, [{**EVENT, "State": "canceled"}, {**EVENT, "Code": "instance-retirement"}], SOON, "AWS retires it"),
         (None, [{**EVENT, "NotBefore": "tomorrow"}], BEGINS, None),
         ({"action": ["terminate"]}, {"Code": "system-reboot"}, BEGINS, None),
-        (None, [7, None, {**EVENT, "Code": "of next year"}], BEGINS, None),
+        (None, [7, None, {**EVENT, "Code": "of next year"}, {**EVENT, "Code": ["system-reboot"]}], BEGINS, None),
     ],
 )
 def test_aws_names_interruptions_and_scheduled_events(interruption, events, now, why):
@@ -95,6 +95,9 @@ PREEMPT = {
         ({"EventType": "Redeploy", "EventStatus": "Started", "NotBefore": ""}, EARLY, "Azure moves it to another host"),
         ({"Resources": ["gpu_1"]}, SOON, None),
         ({"Resources": None}, SOON, None),
+        ({"Resources": 7}, SOON, None),
+        ({"Resources": "gpu_3"}, SOON, None),
+        ({"EventType": ["Preempt"]}, SOON, None),
         ({"NotBefore": "soon"}, SOON, None),
     ],
 )
