@@ -26,6 +26,16 @@ def judge_results(check: str, work: str, measurement: Measurement) -> list[Findi
     return _changed(check, work, measurement) + _differing(check, work, measurement)
 
 
+def judge_finite(measurement: Measurement, metric: str, *, code: str, meaning: str, action: Action) -> list[Finding]:
+    """Convicts a device that has a result but no number for `metric`: it became infinite or NaN."""
+    ended = {device for device, _, _ in device_results(measurement)}
+    return [
+        Finding(code=code, summary=meaning, severity=Severity.ERROR, device=device, action=action)
+        for device, value in device_metric(measurement, metric)
+        if value is None and device in ended
+    ]
+
+
 def outliers(values: Sequence[object]) -> list[int]:
     """The positions of the values that differ from the most frequent one; all positions if there is no such value.
 

@@ -15,16 +15,14 @@ from muster import (
     Needs,
     Reference,
     Scope,
-    Severity,
     Worse,
     hookimpl,
 )
 from muster.model import Metric
 from muster.nouns import count
 from muster_plugins.checks.inference.plan import GenerationPlan, InferenceParams, planned
-from muster_plugins.shared.equal_results import device_results, judge_results, result_finds
+from muster_plugins.shared.equal_results import judge_finite, judge_results, result_finds
 from muster_plugins.shared.metric_judgement import (
-    device_metric,
     hidden_devices,
     judge_each_device,
     missing_devices,
@@ -58,7 +56,14 @@ FINDS = {
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """Wrong logits and odd bits convict a device; references judge its speed."""
     found = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement) + failures(NAME, measurement)
-    found += judge_results(NAME, "generation", measurement) + _not_finite(measurement)
+    found += judge_results(NAME, "generation", measurement)
+    found += judge_finite(
+        measurement,
+        "cache_error",
+        code="inference.not_finite",
+        meaning=FINDS["inference.not_finite"],
+        action=Action.REPLACE,
+    )
     found += judge_each_device(
         measurement, references, "cache_error", code="inference.cache_wrong", action=Action.REPLACE
     )
@@ -67,21 +72,6 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
             measurement, references, speed, code="inference.slow", action=Action.INSPECT_HARDWARE
         )
     return found
-
-
-def _not_finite(measurement: Measurement) -> list[Finding]:
-    generated = {device for device, _, _ in device_results(measurement)}
-    return [
-        Finding(
-            code="inference.not_finite",
-            summary=FINDS["inference.not_finite"],
-            severity=Severity.ERROR,
-            device=device,
-            action=Action.REPLACE,
-        )
-        for device, error in device_metric(measurement, "cache_error")
-        if error is None and device in generated
-    ]
 
 
 @hookimpl

@@ -17,10 +17,8 @@ from muster import (
     Needs,
     Reference,
     Scope,
-    Severity,
     Worse,
     hookimpl,
-    judge_value,
 )
 from muster.model import Json, Metric
 from muster.nouns import count
@@ -28,11 +26,11 @@ from muster_plugins.checks.training import problems
 from muster_plugins.checks.training.figures import Figures, curves, loss_figures, spread, time_figures
 from muster_plugins.checks.training.problems import TrainingProblem, problem_facts, problems_found
 from muster_plugins.checks.training.task import SETTINGS_NAME, TaskParams, TrainingPlan, TrainingSettings, planned
-from muster_plugins.shared.equal_results import device_results, judge_results, result_finds
+from muster_plugins.shared.equal_results import judge_finite, judge_results, result_finds
 from muster_plugins.shared.metric_judgement import (
     NOT_ASKED,
-    device_metric,
     hidden_devices,
+    judge_each_device,
     missing_devices,
 )
 from muster_plugins.shared.torch_device import facts, on_each, places
@@ -70,29 +68,20 @@ FINDS = {
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
     """A loss that is NaN or does not fall convicts a device; so do bits that differ from its like, or from its own."""
     findings = missing_devices(NAME, measurement) + hidden_devices(NAME, measurement)
-    findings += problems_found(NAME, measurement) + _judge_losses(measurement)
+    findings += problems_found(NAME, measurement)
+    findings += judge_finite(
+        measurement,
+        "loss_last",
+        code="training.loss_not_finite",
+        meaning=FINDS["training.loss_not_finite"],
+        action=Action.INSPECT_HARDWARE,
+    )
     findings += judge_results(NAME, "training", measurement)
     for metric, what in _JUDGED.items():
-        for device, value in device_metric(measurement, metric):
-            findings += judge_value(
-                value, references.get(metric), code=f"{NAME}.{what}", device=device, action=Action.INSPECT_HARDWARE
-            )
-    return findings
-
-
-def _judge_losses(measurement: Measurement) -> list[Finding]:
-    trained = {device for device, _, _ in device_results(measurement)}
-    return [
-        Finding(
-            code="training.loss_not_finite",
-            summary=FINDS["training.loss_not_finite"],
-            severity=Severity.ERROR,
-            device=device,
-            action=Action.INSPECT_HARDWARE,
+        findings += judge_each_device(
+            measurement, references, metric, code=f"{NAME}.{what}", action=Action.INSPECT_HARDWARE
         )
-        for device, loss in device_metric(measurement, "loss_last")
-        if loss is None and device in trained
-    ]
+    return findings
 
 
 @hookimpl
