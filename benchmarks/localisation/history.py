@@ -5,8 +5,8 @@ busy nodes) is the same in each sweep; noise, stragglers and what a fault that c
 history, each sweep gets the suspicions of those before. A fault counts as found from the first sweep on that names the
 part, or its node. Nothing is repaired, so a convicted node goes on to be swept.
 
-Figures: share of the faults found after so many sweeps; share of sweeps that name something healthy, with its interval;
-runs for each node and sweep.
+Figures: share of the faults that each sweep or one before it has found; share of sweeps that name something healthy,
+with its interval; runs for each node and sweep.
 """
 
 from collections.abc import Iterator, Sequence

@@ -36,7 +36,7 @@ PARTS = {
 class Scenario(NamedTuple):
     """A fabric, its sites as a method knows them, the truth, and the `normal` objective of a pair.
 
-    It is told to methods that cannot find it out.
+    Methods with an absolute threshold get the normal objective, because they do not measure it.
     """
 
     fabric: RoundRunner

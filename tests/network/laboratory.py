@@ -48,7 +48,7 @@ LONG = 60
 
 ENOUGH_SEGMENTS = 64
 """Iterations with many times as many TCP segments as are needed to judge how many of them were sent again. With 16, a
-rank had mostly four times as many, and in about one run of fifty too few.
+rank mostly had four times as many, and too few in one of 38 readings.
 """
 
 MOST_SENT = LONG * MESSAGE_BYTES // 2

@@ -2,7 +2,7 @@
 
 A pair that failed says that one of its two nodes is bad, not which. So both are paired again, with nodes that have
 passed. A node is cleared if it passes with any other. It is rejected if it fails with two cleared nodes. Example with
-the nodes a, b, c and d, of which a is bad:
+the nodes a, b, c and d, where a is bad:
 
     round 1    a-b fails, c-d passes    c and d are cleared
     round 2    a-c fails, b-d passes    b is cleared; a has failed with b and c, and is rejected

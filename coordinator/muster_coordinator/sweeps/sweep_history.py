@@ -44,7 +44,7 @@ class SweepHistory:
 
 
 def doubted_nodes(nodes: Iterable[Node]) -> frozenset[str]:
-    """The nodes with an open finding, unless so many of them have it that it says something about the fleet.
+    """The nodes with an open finding that few nodes have. A finding that many have says something about the fleet.
 
     Prevents: every node warns of an old driver. No node would be a partner.
     """

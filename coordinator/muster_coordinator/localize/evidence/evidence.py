@@ -154,7 +154,7 @@ class GroupEvidence:
             reached.setdefault(self.sites[node].hardware_kind, []).append(value)
         return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
 
-    def runs_missing(self, bad: Sequence[GroupRun]) -> int:
+    def runs_missing_beyond_noise(self, bad: Sequence[GroupRun]) -> int:
         """How many more runs like `bad` are needed before noise does not explain them.
 
         Rule: three in all if one of them is barely slow. Prevents: of four nodes, a-b reaches 0.78 and c-d 1. Nobody

@@ -27,7 +27,7 @@ class Sensitivity:
 
     @cached_property
     def uncompared(self) -> frozenset[str]:
-        """The nodes with good runs of which none was compared with anything."""
+        """The nodes that have good runs, none of which was compared with anything."""
         histories = self.evidence.histories.items()
         return frozenset(node for node, history in histories if history.good and not self._compared(node, history.good))
 

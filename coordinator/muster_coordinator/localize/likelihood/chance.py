@@ -1,8 +1,8 @@
 """What slow runs show if nothing lasting is the cause: stragglers, contention, intermittent faults of others.
 
-The idea: every sweep has slow runs of which each member does well in other runs. No lasting fault of a member explains
-them. They show how often runs of one kind are slow by chance, and what they reach then. Contention depends on how much
-runs at once, so runs beside many other groups have a chance of their own.
+The idea: in every sweep, some runs are slow although each of their members does well in other runs. No lasting fault of
+a member explains these runs. They show how often runs of one kind are slow by chance, and what they reach then.
+Contention depends on how much runs at once, so runs beside many other groups have a chance of their own.
 
 Example: of 512 pairs across leaves, 20 were slow, and the members of ten of these passed in later runs. The expected
 share counts like 100 runs with 1.5 slow ones, so 11.5 of 612 runs are slow by chance: 1.9 %. If all ten took three

@@ -6,15 +6,19 @@ logarithm of the ratio of both probabilities, run by run, sums to the evidence.
 
 Each run is predicted from the runs before it only, and which run comes next does not depend on its result. So, if no
 part is bad, the expected ratio stays 1 in any number of runs, and reaches r with probability 1/r at most, at whatever
-moment one looks (Ville 1939). With `candidates` parts and a bound of candidates / ALPHA, a sweep convicts a healthy
-part by chance with probability ALPHA at most (Bonferroni). What chance does is learned from the same sweep, so the
-bound is only as true as what is learned.
+moment one looks (Ville 1939). With `candidates` parts and a bound of candidates / FALSE_NODES, a sweep convicts a
+healthy part by chance with probability FALSE_NODES at most (Bonferroni). What chance does is learned from the same
+sweep, so the bound is only as true as what is learned.
 
-Example: in a fleet of 64 nodes a is slow twice, at 0.40 and at 0.41 of normal. Chance makes 1.5 % of the runs slow. The
-first run is 67 times as likely if a is bad, as both models let it reach anything: 4.2. The second is also 17 times as
-likely to reach just this: 7.1. Two bad runs of two cost 0.3. The sum of 11.0 is a little less than the bound, log(64 /
-0.001) = 11.1, so a runs once more. If the second run had reached 0.6, the sum would be 7.0. A good run between them
-would cost 2.6.
+Example: in a fleet of 64 nodes, node n7 is slow twice, at 0.40 and at 0.41 of normal. Chance makes 1.5 % of the runs
+slow. These logarithms are added:
+
+    4.2     the first run is 67 times as likely if n7 is bad; either model lets it reach anything
+    7.1     so is the second, and if n7 is bad, it is 17 times as likely to reach just this
+    -0.3    a bad part may have good runs, and n7 has none
+
+The sum of 11.0 is a little less than the bound, log(64 / 0.001) = 11.1, so n7 runs once more. If the second run had
+reached 0.6, the sum would be 7.0. A good run between them would cost 2.6.
 
 Takes O(k²) for k bad runs of a part, and O(k x slow runs by chance).
 """
@@ -26,10 +30,8 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.likelihood.chance import Chance, Chances, expected_density, kernel
+from muster_coordinator.localize.significance import FALSE_NODES
 from muster_coordinator.model.probes import GroupRun
-
-ALPHA = 0.001
-"""Accepted number of healthy parts of one kind that a sweep convicts by chance."""
 
 AS_BEFORE = 0.8
 """Share of the runs of a bad part that reach what others of its runs have reached. The rest is for parts whose fault
@@ -57,7 +59,7 @@ class LikelihoodRatios:
         return Chances(self.evidence)
 
     def log_ratio(self, bad: Sequence[GroupRun], good: int = 0) -> float:
-        """That a part with these bad runs and a number of `good` ones is bad; 0 if nothing tells."""
+        """The logarithm of the ratio for a part with these bad runs and a number of `good` ones; 0 without any."""
         return _log_odds(len(bad), good) + self._gains(bad, {run.group for run in bad})
 
     def log_ratio_of_node(self, bad: Sequence[GroupRun], good: int) -> float:
@@ -77,17 +79,19 @@ class LikelihoodRatios:
         return _log_odds(len(bad), good) + gains
 
     def _gains(self, bad: Sequence[GroupRun], own: Set[str]) -> float:
-        """By runs of one part, each of which is predicted from those before it."""
+        """What the runs of one part add to the logarithm; each is predicted from those before it."""
         levels = tuple(map(self._chances.reached, bad))
         return sum(self._gain(run, levels[:place], self._chances.of(run), own) for place, run in enumerate(bad))
 
     def _gain(self, run: GroupRun, before: tuple[float, ...], otherwise: Chance, own: Set[str]) -> float:
-        """By a run of a part of which runs have reached this `before`."""
+        """What one run adds; earlier runs of the part have reached the values in `before`."""
         reached, width = self._chances.reached(run), self._width(run)
         return _log_density(reached, before, width) - otherwise.log_density(reached, width, own)
 
     def runs_missing(self, bad: Sequence[GroupRun], candidates: int, good: int = 0) -> int:
-        """How many more runs like the last one convict one of so many `candidates`; 0 if there are enough.
+        """The number of further runs like the last one that would convict the part; 0 if there are enough.
+
+        `candidates` is the number of parts that could be convicted instead.
 
         If there is none yet, at least two are needed.
         """
@@ -103,8 +107,8 @@ class LikelihoodRatios:
 
 
 def bound(candidates: int) -> float:
-    """The least log likelihood ratio that convicts one of so many parts."""
-    return math.log(candidates / ALPHA)
+    """The logarithm of the ratio from which one of this number of parts is convicted."""
+    return math.log(candidates / FALSE_NODES)
 
 
 def _log_density(reached: float, before: tuple[float, ...], width: float) -> float:
@@ -115,7 +119,7 @@ def _log_density(reached: float, before: tuple[float, ...], width: float) -> flo
 
 
 def _log_odds(bad: int, good: int) -> float:
-    """Of a bad part to have so many bad and good runs."""
+    """The logarithm of the probability that a bad part has these numbers of bad and good runs."""
     return _log_beta(BAD_RUNS + bad, GOOD_RUNS + good) - _log_beta(BAD_RUNS, GOOD_RUNS)
 
 

@@ -27,8 +27,8 @@ RECURS = 20.0
 """Ratio from which a node hardly was bad by chance: more than one bad run among several."""
 
 FEWEST_ALIKE, MOST_OPEN = 3, 0.25
-"""If so many nodes of a leaf recur, and at least half of it, or if more than this share of all nodes is suspected, they
-have something in common. Two nodes are mostly the two members of one bad pair."""
+"""Suspects have something in common if they are at least this number and half of a leaf, or more than this share of all
+nodes. Two suspects are mostly the two members of one bad pair."""
 
 STANDS_OUT = 2.0
 """A leaf is bad if this many times as large a share of its nodes is suspected as of the others. If each bad run has one

@@ -199,7 +199,7 @@ class LinkFaults:
         with_healthy = self.clearance.runs_with_healthy(node)
         return max(
             min(missing, others - len(runs)),
-            nodes.evidence.runs_missing(with_healthy),
+            nodes.evidence.runs_missing_beyond_noise(with_healthy),
             drawn_partners_missing(nodes.evidence, node, with_healthy),
         )
 

@@ -35,7 +35,7 @@ class NodeFaults:
 
     @cached_property
     def slow_alike(self) -> frozenset[str]:
-        """The nodes that are so many, and slow so much alike, that they have a common cause."""
+        """Nodes that are slow by a common cause: there are many of them, and they reach the same."""
         return slow_alike(self.evidence)
 
     @cached_property
@@ -67,7 +67,7 @@ class NodeFaults:
         """
         if not self.evidence.histories[node].bad_alone or len(against) < 2 or node in self.slow_alike:
             return False
-        enough = self.log_ratio(node) >= self.bound and not self.evidence.runs_missing(against)
+        enough = self.log_ratio(node) >= self.bound and not self.evidence.runs_missing_beyond_noise(against)
         return enough or self._crashed_itself(node, against)
 
     def _crashed_itself(self, node: str, against: Iterable[GroupRun]) -> bool:

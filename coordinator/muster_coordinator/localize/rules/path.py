@@ -116,7 +116,7 @@ class PathFaults:
         """How many more bad runs are needed, however many other groups run."""
         evidence, bad = self.clearance.nodes.evidence, self.never_good[path]
         further = self.clearance.nodes.ratios.runs_missing(bad, len(self._crossed))
-        return max(further, evidence.runs_missing(bad), pairs_missing(evidence, path, bad))
+        return max(further, evidence.runs_missing_beyond_noise(bad), pairs_missing(evidence, path, bad))
 
     @cached_property
     def _crossed(self) -> frozenset[Path]:

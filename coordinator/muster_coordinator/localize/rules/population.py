@@ -28,7 +28,7 @@ ALIKE = 1.1
 
 
 def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
-    """The nodes that are slow alone, and so many that reach so much the same that they have a common cause.
+    """Nodes that are slow alone by a common cause: there are many of them, and they reach the same.
 
     Nodes of one declared kind of hardware are compared with each other.
     """

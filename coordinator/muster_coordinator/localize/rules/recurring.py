@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.prior import THIS_SWEEP, PastSweep, SweepPrior
+from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.culprit import Culprit, Part
@@ -86,7 +87,7 @@ class RecurringFaults:
         if not record.is_bad_now or not record.bad_earlier or self.records.have_common_cause:
             return False
         nodes = len(self.open.clearance.nodes.evidence.sites)
-        return record.ratio > nodes / FALSE_NODES and (record.was_bad_alone or not self._may_be_liars(record))
+        return record.ratio > math.exp(bound(nodes)) and (record.was_bad_alone or not self._may_be_liars(record))
 
     def _may_be_liars(self, record: TrackRecord) -> bool:
         """Whether the partners in its bad runs may all be liars, by one of the ways to choose bad runs from all."""
