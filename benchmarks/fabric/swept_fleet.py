@@ -128,7 +128,8 @@ class SweptFleet:
                 self._note_absent(runs[-1], faults)
             else:
                 runs.append(measured(group, probe, total, by_rail))
-        return [replace(run, beside=len(wave) - 1) for run in runs]
+        sharing = sum(len(probe.members) > 1 for probe in wave)
+        return [replace(run, beside=sharing - (len(run.members) > 1)) for run in runs]
 
     def _rail_rates(self, probes: Sequence[Probe], parts: PartShares) -> Floats:
         """The bus bandwidth of each group on each rail, in GB/s, without noise."""

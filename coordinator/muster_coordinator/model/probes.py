@@ -55,7 +55,8 @@ class GroupRun:
     that ranks crashed or that a verdict was FAIL. `detail` says for people why the run was bad. If the rails ran
     separately, `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host`
     says that members share a host, and so its cores and memory bandwidth. `is_judged` says that each member has a
-    reference for the objective. `beside` is the number of other groups of the sweep that ran at the same time.
+    reference for the objective. `beside` is the number of other groups of the sweep, of several nodes each, that ran at
+    the same time.
 
     The other fields are by node and hold only what was measured. `sent`: what the node sent while no other node sent,
     in GB/s, in groups of two only. `latest`: the share of rounds in which one of its ranks came last, from 0 to 1.

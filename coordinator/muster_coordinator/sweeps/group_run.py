@@ -22,7 +22,8 @@ def group_run_of(
 ) -> GroupRun:
     """The result of an ended group; `rail_metric` names the metric with a number for each rail.
 
-    `judged_metric` is the objective if the check judges it. `beside` other groups of its sweep ran at the same time.
+    `judged_metric` is the objective if the check judges it. `beside` other groups of its sweep, of several
+    nodes each, ran at the same time.
     """
     crashed = _crashed(group)
     failures = [

@@ -13,8 +13,9 @@ from muster_coordinator.sweeps.member import verdict_of
 class Round:
     """The running round of a sweep of `nodes`. The `unused` ones, in their order, were in none of its groups.
 
-    `waiting` are the groups that wait, in their order. `nodes_in_groups` counts the nodes that are in groups now,
-    `nodes_invited` those in groups that still wait for answers to their invitations. No node is in two groups.
+    `waiting` are the groups that wait, in their order. `live_together` counts the live groups of several nodes,
+    `nodes_in_groups` the nodes that are in groups now, `nodes_invited` those in groups that still wait for answers to
+    their invitations. No node is in two groups.
     """
 
     def __init__(self, formations: Iterable[Formation] = (), nodes: Iterable[str] = ()) -> None:
@@ -24,7 +25,7 @@ class Round:
         self.unused = dict.fromkeys(nodes)
         self._waiting_with: dict[str, Formation] = {}
         self._live_with: dict[str, Group] = {}
-        self.nodes_in_groups = self.nodes_invited = 0
+        self.live_together = self.nodes_in_groups = self.nodes_invited = 0
         self._formations: dict[str, Formation] = {}
         self._invited: set[str] = set()  # the ids of the groups that are being formed
         for formation in formations:
@@ -56,6 +57,7 @@ class Round:
         self._live_with.update(dict.fromkeys(group.members, group))
         self._formations[group.id] = formation
         self._invited.add(group.id)
+        self.live_together += len(group.members) > 1
         self.nodes_in_groups += len(group.members)
         self.nodes_invited += len(group.members)
 
@@ -70,6 +72,7 @@ class Round:
         del self.live[group.id]
         for node in group.members:
             del self._live_with[node]
+        self.live_together -= len(group.members) > 1
         self.nodes_in_groups -= len(group.members)
         return self._formations.pop(group.id)
 

@@ -267,7 +267,7 @@ class Sweep:
         self._cost.add(record)
         spares = partial(self._spare, stage, now)
         again = form_again(formation, record.blamed, spares) if record.ending is Ending.NOT_FORMED else None
-        self._evidence.add(record, again, live=len(stage.live))
+        self._evidence.add(record, again, live_together=stage.live_together)
         self._log.end(record.model_copy(update={"formed_again": again is not None}))
         if again is not None:
             stage.wait(again)

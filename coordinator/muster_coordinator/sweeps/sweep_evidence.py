@@ -24,7 +24,7 @@ class SweepEvidence:
 
     def __init__(self, plan: SweepPlan) -> None:
         self.runs: list[GroupRun] = []
-        self._ended_at: list[float] = []
+        self._together_ended_at: list[float] = []
         self.absent = dict(plan.absent)
         self._plan = plan
         known = {site.node: site for site in plan.sites}
@@ -39,18 +39,19 @@ class SweepEvidence:
             prior=plan.prior,
         )
 
-    def add(self, record: GroupRecord, again: Formation | None, *, live: int) -> None:
+    def add(self, record: GroupRecord, again: Formation | None, *, live_together: int) -> None:
         """Adds the result of an ended group, unless it is formed again, and marks its lost members as absent.
 
-        `live` other groups of the sweep have not ended yet.
+        `live_together` other groups of several nodes have not ended yet.
         """
         if again is not None:
             missed = [blame for blame in record.blamed if blame.node not in again.members]
         else:
-            beside = live + len(self._ended_at) - bisect_right(self._ended_at, record.started_at)
-            run = self._group_run(record, beside)
+            ended = len(self._together_ended_at) - bisect_right(self._together_ended_at, record.started_at)
+            run = self._group_run(record, live_together + ended)
             self.runs.append(run)
-            self._ended_at.append(record.ended_at or record.started_at)
+            if len(record.members) > 1:
+                self._together_ended_at.append(record.ended_at or record.started_at)
             missed = [blame for blame in record.blamed if run.outcome is RunOutcome.VOID and _is_lost(blame, record)]
         for blame in missed:
             self.mark_absent(blame.node, f"{blame.reason}: {blame.detail}".removesuffix(": "))
@@ -92,11 +93,17 @@ class SweepEvidence:
 
 
 def _beside(groups: Sequence[GroupRecord]) -> list[int]:
-    """For each group that has ended, how many others ran at the same time. O(n log n) for n groups."""
-    began = sorted(group.started_at for group in groups)
-    ended = sorted(group.ended_at or group.started_at for group in groups)
+    """For each group that has ended, how many others of several nodes ran at the same time. O(n log n) for n groups."""
+    together = [group for group in groups if len(group.members) > 1]
+    began = sorted(group.started_at for group in together)
+    ended = sorted(group.ended_at or group.started_at for group in together)
     return [
-        max(bisect_left(began, group.ended_at or group.started_at) - bisect_right(ended, group.started_at) - 1, 0)
+        max(
+            bisect_left(began, group.ended_at or group.started_at)
+            - bisect_right(ended, group.started_at)
+            - (len(group.members) > 1),
+            0,
+        )
         for group in groups
     ]
 

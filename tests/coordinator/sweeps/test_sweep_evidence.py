@@ -46,7 +46,7 @@ def test_groups_that_overlap_ran_beside_each_other(name: str) -> None:
     as_they_end, read_again = (SweepEvidence(plan(Strategy.PAIRS, 6)) for _ in range(2))
     for ended in sorted(groups, key=lambda each: each.ended_at or 0.0):
         live = sum(other.started_at < (ended.ended_at or 0.0) < (other.ended_at or 0.0) for other in groups)
-        as_they_end.add(ended, None, live=live)
+        as_they_end.add(ended, None, live_together=live)
     read_again.resume(
         SweepRecord(
             id="s",

@@ -17,7 +17,8 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import Thresholds, best_of_nodes
+from muster_coordinator.localize.evidence.reached import best_of_nodes
+from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
 from muster_coordinator.model.probes import GroupRun, Site
 

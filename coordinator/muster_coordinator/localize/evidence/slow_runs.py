@@ -7,12 +7,14 @@ The cached properties take O(n log n) for n runs, once.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from muster_coordinator.localize.evidence.controls import FEW_BESIDE, Controls, controls_of, is_quiet
 from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.reached import best_of_nodes, without_repeated
 from muster_coordinator.localize.evidence.threshold import (
     LEAST_SHORTFALL,
     SPREAD_ON_ONE_HOST,
@@ -24,14 +26,6 @@ from muster_coordinator.localize.evidence.threshold import (
 from muster_coordinator.localize.significance import controls_needed
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 from muster_coordinator.normal.normality import liars_among
-
-NEAR = 0.75
-"""If a node is healthy, its other runs reach this share of its best run.
-
-It lies between what bad parts deliver (up to 70 % in the benchmark) and the 85 % below which a run is slow at least.
-Measured by simulation, in 960 round robins where half of the nodes reach 0.5: at 0.375, 0.5 becomes typical and all
-4,320 slow nodes are cleared. At 0.75 and at 1, none is; at 0.9, 16 are.
-"""
 
 
 class RunKind(StrEnum):
@@ -125,7 +119,7 @@ class Thresholds:
             case RunKind.INSIDE:
                 return self._within_one_host if run.on_one_host else self.within
             case RunKind.ACROSS:
-                return self._together_on_one_host if run.on_one_host else self.together
+                return self._together_on_one_host if run.on_one_host else self._across(run)
 
     def noise_of(self, run: GroupRun) -> float:
         """The relative standard deviation of runs like this one if nothing is wrong."""
@@ -138,6 +132,11 @@ class Thresholds:
             return False
         threshold = self.of(run)
         return threshold is not None and run.objective < threshold.slow_below
+
+    def is_slow_in_any_crowd(self, run: GroupRun) -> bool:
+        """Whether a slow run would be slow beside many other groups, too."""
+        lower = self.together if self.of(run) in self._quiet.values() else self.of(run)
+        return lower is not None and self.is_slow(run) and (run.objective or 0.0) < lower.slow_below
 
     def is_bad(self, run: GroupRun) -> bool:
         return run.outcome is RunOutcome.BAD or self.is_slow(run)
@@ -189,6 +188,15 @@ class Thresholds:
         return runs[-1][0] if runs else 0.0
 
     @cached_property
+    def are_links_shared(self) -> bool:
+        """Whether runs beside many other groups reach so much less than the best that contention must be the cause."""
+        return self.together is not None and self.together.typical < (1 - LEAST_SHORTFALL) * self.best
+
+    def control_pairs_missing(self, beside: int) -> int:
+        """How many more control pairs must run before runs beside this number of groups can be compared with them."""
+        return self._controls.pairs_missing(beside) if self.are_links_shared and beside <= FEW_BESIDE else 0
+
+    @cached_property
     def only_alone(self) -> bool:
         """Whether every run was of one node, so that a good run alone is the best evidence that any node can have."""
         return all(len(run.members) == 1 for run in self.runs)
@@ -196,7 +204,27 @@ class Thresholds:
     @property
     def controls_missing(self) -> int:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
-        return max(controls_needed(self.nodes) - len(self._controls), 0)
+        return max(controls_needed(self.nodes) - len(self._controls.alone), 0)
+
+    def _across(self, run: GroupRun) -> Threshold | None:
+        """Of a run across leaves: the higher of the usual threshold and that of control pairs beside as many groups."""
+        found = [threshold for threshold in (self._quiet.get(run.beside), self.together) if threshold is not None]
+        return max(found, key=lambda threshold: threshold.slow_below, default=None)
+
+    @cached_property
+    def _quiet(self) -> Mapping[int, Threshold | None]:
+        """The thresholds from control pairs, by the number of other groups that run at the same time."""
+        spread = self._spread[RunKind.INSIDE]
+        return {beside: self._controls.threshold(beside, spread) for beside in range(FEW_BESIDE + 1)}
+
+    @cached_property
+    def _controls(self) -> Controls:
+        return controls_of(((run, self._is_bad_as_usual(run)) for run in self.runs), self.fabric)
+
+    def _is_bad_as_usual(self, run: GroupRun) -> bool:
+        """Whether a run of several nodes is bad without a comparison with controls, which it may be one of."""
+        usual = self.within if self.kind_of(run) is RunKind.INSIDE else self.together
+        return run.outcome is RunOutcome.BAD or (usual is not None and 0 < (run.objective or 0.0) < usual.slow_below)
 
     @cached_property
     def _spread(self) -> Mapping[RunKind, Spread]:
@@ -235,10 +263,13 @@ class Thresholds:
         Suspects run alone again and again. Prevents: 20 slow nodes run alone three times, and their 20 partners once.
         """
         alone = [*best_of_nodes(run for _, run in self._completed[RunKind.ALONE]).values()]
+        inside, across = self._completed[RunKind.INSIDE], self._completed[RunKind.ACROSS]
+        crowded = [(reached, run) for reached, run in across if not is_quiet(run)]
+        across = crowded if len(crowded) >= FEWEST_ACROSS else across
         if self.are_kinds_apart:
-            kinds = (RunKind.INSIDE, RunKind.ACROSS)
-            return {RunKind.ALONE: alone, **{kind: _without_repeated(self._completed[kind]) for kind in kinds}}
-        together = _without_repeated([*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]])
+            apart = {RunKind.INSIDE: without_repeated(inside), RunKind.ACROSS: without_repeated(across)}
+            return {RunKind.ALONE: alone, **apart}
+        together = without_repeated([*across, *inside])
         return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
 
     @cached_property
@@ -285,52 +316,9 @@ class Thresholds:
         are_many = self.only_alone or len(best) > MANY_ALONE * liars
         bounds = sorted(best.values(), reverse=True)[liars:][:1] if are_many else []
         if not self.only_alone and not self.controls_missing:
-            bounds.append(min(self._controls.values()))
+            bounds.append(min(self._controls.alone.values()))
         return max(bounds, default=None)
-
-    @cached_property
-    def _controls(self) -> Mapping[str, float]:
-        """The value that each control reached alone: a node that had passed with others and had no bad run so far."""
-        reached: dict[str, float] = {}
-        passed: set[str] = set()
-        bad: set[str] = set()
-        for run in self.runs:
-            node = run.members[0]
-            if len(run.members) > 1:
-                (bad if self.is_bad(run) else passed if run.is_pass else set()).update(run.members)
-            elif run.outcome is RunOutcome.GOOD and run.objective and node in passed and node not in bad:
-                reached.setdefault(node, run.objective)
-        return reached
-
-
-def best_of_nodes(runs: Iterable[GroupRun]) -> dict[str, float]:
-    """The highest value that each node has reached in these runs; 0 if none has a value."""
-    best: dict[str, float] = {}
-    for run in runs:
-        for node in run.members:
-            best[node] = max(run.objective or 0.0, best.get(node, 0.0))
-    return best
 
 
 def _of_one_host(spread: Spread) -> Spread:
     return replace(spread, share=max(spread.share, SPREAD_ON_ONE_HOST))
-
-
-def _without_repeated(runs: Sequence[tuple[float, GroupRun]]) -> list[float]:
-    """What the runs of one kind reached, without repeated runs of slow nodes; a large group counts as its pairs.
-
-    Slow nodes run more often than others. Prevents: of eight nodes, slow node a runs three times with each other node,
-    21 runs at 0.3 against three at 1.5. Without this rule 0.3 would be typical, and no run would be slow.
-    """
-    best: dict[str, tuple[float, GroupRun]] = {}
-    for reached, run in runs:
-        for node in run.members:
-            if reached > best.get(node, (0.0, run))[0]:
-                best[node] = reached, run
-    return [
-        reached
-        for reached, run in runs
-        for _ in range(max(len(run.members) // 2, 1))
-        if any(best[node][1] is run for node in run.members)
-        or all(reached > NEAR * best[node][0] for node in run.members)
-    ]

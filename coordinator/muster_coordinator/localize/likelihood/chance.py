@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+from muster_coordinator.localize.evidence.controls import is_quiet
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.slow_runs import RunKind
@@ -38,21 +39,18 @@ MEAN_LOSS = 0.7
 tail with index 1.5, the mean is 0.67; of parts that deliver between 10 and 70 % of normal, 1.0.
 """
 
-MANY_BESIDE = 3
-"""With more other groups beside them, runs may share links. Four pairs of nodes fill no uplink of a leaf."""
-
 MOST_REMEMBERED = 200
 """Number of slow runs that are enough to know what they reach."""
 
 
 class Crowd(NamedTuple):
-    """The runs that may be bad by one chance: of one kind, beside many other groups or few, broken or slow.
+    """The runs that may be bad by one chance: of one kind, beside few other groups or many, broken or slow.
 
     Contention makes many runs slow and none hang.
     """
 
     kind: RunKind
-    is_large: bool
+    is_quiet: bool
     is_broken: bool
 
 
@@ -110,7 +108,7 @@ class Chances:
 
     def _crowd(self, run: GroupRun) -> Crowd:
         is_broken = not self.evidence.thresholds.is_slow(run)
-        return Crowd(self.evidence.thresholds.kind_of(run), run.beside > MANY_BESIDE, is_broken)
+        return Crowd(self.evidence.thresholds.kind_of(run), is_quiet(run), is_broken)
 
     @cached_property
     def _by_chance(self) -> Mapping[Crowd, Chance]:
@@ -121,14 +119,14 @@ class Chances:
         return self._learned(self.evidence.thresholds.is_bad)
 
     def _learned(self, counts: Callable[[GroupRun], bool]) -> Mapping[Crowd, Chance]:
-        runs = Counter((crowd.kind, crowd.is_large) for crowd in map(self._crowd, self.evidence.runs))
+        runs = Counter((crowd.kind, crowd.is_quiet) for crowd in map(self._crowd, self.evidence.runs))
         bad: dict[Crowd, dict[str, float]] = defaultdict(dict)
         for run in filter(counts, self.evidence.runs):
             bad[self._crowd(run)][run.group] = self.reached(run)
         return {
             crowd: Chance(number, bad[crowd])
-            for (kind, is_large), number in runs.items()
-            for crowd in (Crowd(kind, is_large, False), Crowd(kind, is_large, True))
+            for (kind, quiet), number in runs.items()
+            for crowd in (Crowd(kind, quiet, False), Crowd(kind, quiet, True))
         }
 
     def _is_bad_by_chance(self, run: GroupRun) -> bool:

@@ -24,6 +24,7 @@ A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, 
 from collections.abc import Iterable
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.controls import FEW_BESIDE, is_quiet
 from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hints import hints_of
@@ -34,8 +35,7 @@ from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTE
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
-from muster_coordinator.localize.rules.path import FEW_BESIDE
-from muster_coordinator.model.probes import Probe
+from muster_coordinator.model.probes import GroupRun, Probe
 
 ALONE_TRIES = 3
 """How often a node that was bad for no known reason runs alone, for each pass. Two of three faults that show in 30 % of
@@ -51,6 +51,7 @@ ALONE = "{} was bad with others; a run alone shows whether the node itself is ba
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
 AGAIN = "{} was bad once for an unknown reason"
 CONTROL = "{} has passed and shows what a node alone should reach"
+CONTROL_PAIR = "{} and {} have passed and show what nodes of different leaves reach while few groups run"
 MEET = "{} was bad with others and runs with {}, which has passed"
 MIX = "{} and {} are not suspected, and neither has passed yet"
 STRANGERS = "{} and {} were bad with others, and no node has passed yet"
@@ -94,6 +95,7 @@ class NextRound:
         self._try_again()
         self._try_suspects()
         self._add_controls()
+        self._add_control_pairs()
         self._add_pass()
 
     def _waiting(self) -> set[str]:
@@ -165,7 +167,9 @@ class NextRound:
 
     def _try_each_other(self, nodes: list[str]) -> None:
         """Pairs nodes without unexplained bad runs; a node that is left over, or had void runs, meets a healthy one."""
-        able = [node for node in nodes if not self._evidence.histories[node].void]
+        histories = self._evidence.histories
+        self._try_alone(node for node in nodes if len(histories[node].unclear) > 1 and not self._has_run_alone(node))
+        able = [node for node in filter(self._is_free, nodes) if not histories[node].void]
         for pair in zip(able[::2], able[1::2], strict=False):
             self._add(pair, MIX.format(*pair))
         for node in nodes:
@@ -237,9 +241,12 @@ class NextRound:
             return
         for runs in self._diagnosis.paths.sometimes_good.values():
             for run in runs:
-                for node in filter(self._is_free, run.members):
+                for node in () if self._is_contended(run) else filter(self._is_free, run.members):
                     if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
+
+    def _is_contended(self, run: GroupRun) -> bool:
+        return self._evidence.thresholds.are_links_shared and not is_quiet(run)
 
     def _try_suspects(self) -> None:
         """Runs nodes with another partner that are suspected since an earlier sweep."""
@@ -256,6 +263,15 @@ class NextRound:
         for _ in range(self._evidence.thresholds.controls_missing):
             if (node := self._partners.take_spotless()) is not None:
                 self._add((node,), CONTROL.format(node))
+
+    def _add_control_pairs(self) -> None:
+        """Healthy pairs across leaves beside other such pairs, to show what these should reach while few groups run."""
+        pairs = [probe for probe in self.probes if len(probe.members) > 1]
+        if all(self._evidence.fabric.is_inside(probe.members) for probe in pairs):
+            return
+        for _ in range(self._evidence.thresholds.control_pairs_missing(len(pairs) - 1)):
+            if (pair := self._partners.take_spotless_pair()) is not None:
+                self._add(pair, CONTROL_PAIR.format(*pair))
 
     def _add_pass(self) -> None:
         """All healthy and free nodes run with others once more while more passes are wanted.

@@ -102,6 +102,15 @@ class PartnerPool:
         """A partner that has not been in a bad run."""
         return self._take(self._all, fits=self._spotless.__contains__)
 
+    def take_spotless_pair(self) -> tuple[str, str] | None:
+        """Two partners that have not been in a bad run, of different leaves if these are known."""
+        if (one := self.take_spotless()) is None:
+            return None
+        leaf = self._sites[one].leaf
+        beyond = {node for node in self._free if leaf is not None and self._sites[node].leaf == leaf}
+        other = self._take(self._all, beyond, self._spotless.__contains__)
+        return None if other is None else (one, other)
+
     def _next_to(self, node: str) -> list[str]:
         """The nodes around it in topology order, the nearest last."""
         place = self._places[node]

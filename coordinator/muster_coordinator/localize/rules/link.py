@@ -133,7 +133,9 @@ class LinkFaults:
         """
         leaves = self.clearance.nodes.evidence.fabric.leaves.values()
         return frozenset(
-            node for nodes in leaves for node in self._crowd(self._isolated.keys() & {*nodes}, LEAST_ALIKE)
+            node
+            for nodes in leaves
+            for node in self._crowd(self._isolated.keys() & {*nodes}, max(LEAST_ALIKE, SHARE_ALIKE * len(nodes)))
         )
 
     @cached_property
@@ -145,12 +147,16 @@ class LinkFaults:
         """
         suspects = self.clearance.nodes.suspects.keys()
         leaves = self.clearance.nodes.evidence.fabric.leaves.values()
-        crowded = (level for nodes in leaves for level in self._crowd(suspects & {*nodes}, LEAST_AT_LEAF).values())
+        crowded = (
+            level
+            for nodes in leaves
+            for level in self._crowd(suspects & {*nodes}, max(LEAST_AT_LEAF, SHARE_ALIKE * len(nodes))).values()
+        )
         convicted = (max(run.objective or 0.0 for run in culprit.runs) for culprit in self.leaves.convicted.values())
         levels = sorted((*crowded, *convicted))
         return frozenset(node for node in self._isolated if _has_near(levels, self._reached(node)))
 
-    def _crowd(self, nodes: Iterable[str], enough: int) -> Mapping[str, float]:
+    def _crowd(self, nodes: Iterable[str], enough: float) -> Mapping[str, float]:
         """What those of these nodes have reached with healthy nodes that are at least `enough` and alike."""
         reached = {node: self._reached(node) for node in nodes if self.clearance.runs_with_healthy(node)}
         return {node: reached[node] for node in crowds(reached, ALIKE_AT_A_LEAF, enough)}

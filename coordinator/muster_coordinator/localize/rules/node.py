@@ -9,6 +9,7 @@ no suspect although it has a bad run.
 Takes time in proportion to the bad runs, times their members.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -162,8 +163,10 @@ class NodeFaults:
         would send somebody to five cables.
         """
         separate = [run for run in self.suspects.get(node, ()) if run.rails]
-        slow = frozenset().union(*map(self.evidence.slow_rails, separate))
-        return tuple(sorted(slow)) if separate and len(slow) <= len(separate[0].rails) / 2 else ()
+        slow = Counter(rail for run in separate for rail in self.evidence.slow_rails(run))
+        if not separate or len(slow) > len(separate[0].rails) / 2:
+            return ()
+        return tuple(sorted(rail for rail, times in slow.items() if 2 * times > len(separate)))
 
     def culprit(
         self,

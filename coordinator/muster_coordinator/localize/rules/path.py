@@ -13,16 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.evidence.controls import is_quiet
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.model.probes import GroupRun
 
-FEW_BESIDE, QUIET_RUNS = 3, 2
-"""A run is quiet with at most this number of other groups beside it. The second is the minimum number of quiet bad runs
-that convict a path. Groups that share links slow each other: where leaves are oversubscribed, or connections collide on
-one way to a spine, a path may be slow in every round of many groups. Four pairs of nodes fill no uplink of a leaf.
+QUIET_RUNS = 2
+"""Minimum number of bad runs beside few other groups that convict a path. Groups that share links slow each other:
+where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow in every round of many
+groups.
 """
 
 SLOW_UPLINK = 0.4
@@ -60,7 +61,7 @@ class PathFaults:
         threshold = self.clearance.nodes.evidence.thresholds.within
         if self._was_good_across_leaves or threshold is None:
             return False
-        quiet = [run.objective or 0.0 for run in bad if run.beside <= FEW_BESIDE]
+        quiet = [run.objective or 0.0 for run in filter(is_quiet, bad)]
         return max(quiet, default=0.0) > SLOW_UPLINK * threshold.typical
 
     @cached_property
@@ -82,9 +83,18 @@ class PathFaults:
         found: dict[Path, list[GroupRun]] = {}
         for run in {run.group: run for runs in self.clearance.nodes.suspects.values() for run in runs}.values():
             healthy = len(run.members) == 2 and not run.crashed and cleared.issuperset(run.members)
-            if healthy and evidence.members_do_better(run):
+            if healthy and not self._may_be_shared(run) and evidence.members_do_better(run):
                 found.setdefault(evidence.fabric.path(*run.members), []).append(run)
         return found
+
+    def _may_be_shared(self, run: GroupRun) -> bool:
+        """Whether a run is slow, but not slower than runs that share links.
+
+        Prevents: two pairs run across the path a-c at the same time, and their connections collide on one way. Both are
+        slower than control pairs across other paths.
+        """
+        thresholds = self.clearance.nodes.evidence.thresholds
+        return thresholds.is_slow(run) and not thresholds.is_slow_in_any_crowd(run)
 
     @cached_property
     def sometimes_good(self) -> Mapping[Path, list[GroupRun]]:
@@ -131,8 +141,7 @@ class PathFaults:
         Prevents: of 64 nodes in pairs, all that cross the path a-c share their ways to the spines, and are slow in
         three rounds. Alone, each of them is fast.
         """
-        quiet = sum(run.beside <= FEW_BESIDE for run in self.never_good[path])
-        return max(QUIET_RUNS - quiet, 0)
+        return max(QUIET_RUNS - sum(map(is_quiet, self.never_good[path])), 0)
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.

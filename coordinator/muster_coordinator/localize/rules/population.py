@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.slow_runs import best_of_nodes
+from muster_coordinator.localize.evidence.reached import best_of_nodes
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.significance import crowds
 from muster_coordinator.normal.normality import liars_among

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, nowhere, ran
 
+from muster_coordinator.localize.evidence.controls import FEW_BESIDE
 from muster_coordinator.localize.rules.culprit import Part
-from muster_coordinator.localize.rules.path import FEW_BESIDE, QUIET_RUNS, SLOW_UPLINK
+from muster_coordinator.localize.rules.path import QUIET_RUNS, SLOW_UPLINK
 from muster_coordinator.model.probes import GroupRun
 
 
