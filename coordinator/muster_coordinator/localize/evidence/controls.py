@@ -15,7 +15,7 @@ link lets through 240 GB/s. In the fourth round n7 runs beside two control pairs
 All functions take time in proportion to the number of runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,19 +73,21 @@ def is_quiet(run: GroupRun) -> bool:
     return run.beside <= FEW_BESIDE
 
 
-def controls_of(judged: Iterable[tuple[GroupRun, bool]], fabric: KnownFabric) -> Controls:
-    """The controls in these runs, each with whether it was bad: nodes that had passed with others, none of them bad."""
+def controls_of(
+    runs: Iterable[GroupRun], fabric: KnownFabric, clears: Callable[[GroupRun], bool], is_bad: Callable[[GroupRun], bool]
+) -> Controls:
+    """The controls in these runs: nodes that a run with others had cleared, and that had no bad one."""
     alone: dict[str, float] = {}
     pairs: list[ControlPair] = []
-    passed: set[str] = set()
+    cleared: set[str] = set()
     bad: set[str] = set()
-    for run, is_bad in judged:
+    for run in runs:
         together = len(run.members) > 1
-        if run.outcome is RunOutcome.GOOD and passed.issuperset(run.members) and bad.isdisjoint(run.members):
+        if run.outcome is RunOutcome.GOOD and cleared.issuperset(run.members) and bad.isdisjoint(run.members):
             if not together:
                 alone.setdefault(run.members[0], run.objective or 0.0)
             elif is_quiet(run) and not fabric.is_inside(run.members):
                 pairs.append(ControlPair(run.beside, run.objective or 0.0))
         if together:
-            (bad if is_bad else passed if run.is_pass else set()).update(run.members)
+            (bad if is_bad(run) else cleared if clears(run) else set()).update(run.members)
     return Controls(alone, tuple(pairs))

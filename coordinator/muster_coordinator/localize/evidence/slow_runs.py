@@ -22,6 +22,7 @@ from muster_coordinator.localize.evidence.threshold import (
     Threshold,
     spread_of,
     threshold_of,
+    usual_of,
 )
 from muster_coordinator.localize.significance import controls_needed
 from muster_coordinator.model.probes import GroupRun, RunOutcome
@@ -123,7 +124,9 @@ class Thresholds:
 
     def noise_of(self, run: GroupRun) -> float:
         """The relative standard deviation of runs like this one if nothing is wrong."""
-        share = self._spread[self.kind_of(run)].share
+        kind = self.kind_of(run)
+        is_free = kind is RunKind.ACROSS and self.are_links_shared and is_quiet(run)
+        share = self._spread[RunKind.INSIDE if is_free else kind].share
         return max(share, SPREAD_ON_ONE_HOST) if run.on_one_host else share
 
     def is_slow(self, run: GroupRun) -> bool:
@@ -190,7 +193,11 @@ class Thresholds:
     @cached_property
     def are_links_shared(self) -> bool:
         """Whether runs beside many other groups reach so much less than the best that contention must be the cause."""
-        return self.together is not None and self.together.typical < (1 - LEAST_SHORTFALL) * self.best
+        return usual_of(self._reached[RunKind.ACROSS]) < (1 - LEAST_SHORTFALL) * self.best
+
+    def is_contended(self, run: GroupRun) -> bool:
+        """Whether a run across leaves ran beside so many groups that they may be what made it slow."""
+        return self.are_links_shared and not is_quiet(run) and self.kind_of(run) is RunKind.ACROSS
 
     def control_pairs_missing(self, beside: int) -> int:
         """How many more control pairs must run before runs beside this number of groups can be compared with them."""
@@ -219,7 +226,13 @@ class Thresholds:
 
     @cached_property
     def _controls(self) -> Controls:
-        return controls_of(((run, self._is_bad_as_usual(run)) for run in self.runs), self.fabric)
+        least = CLEARING * self.best
+        return controls_of(
+            self.runs,
+            self.fabric,
+            clears=lambda run: run.is_pass and (run.objective is None or run.objective >= least),
+            is_bad=self._is_bad_as_usual,
+        )
 
     def _is_bad_as_usual(self, run: GroupRun) -> bool:
         """Whether a run of several nodes is bad without a comparison with controls, which it may be one of."""
@@ -230,7 +243,8 @@ class Thresholds:
     def _spread(self) -> Mapping[RunKind, Spread]:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
         spread = {kind: spread_of(values) for kind, values in self._reached.items()}
-        return spread if self.only_alone else {**spread, RunKind.ALONE: spread[RunKind.ACROSS]}
+        together = RunKind.INSIDE if self.are_links_shared else RunKind.ACROSS
+        return spread if self.only_alone else {**spread, RunKind.ALONE: spread[together]}
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:

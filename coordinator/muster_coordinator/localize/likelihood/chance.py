@@ -31,6 +31,8 @@ SLOW_BY_CHANCE, EXPECTED_RUNS = 0.015, 100
 If one node in twenty has a fault that shows in 30 % of its runs, 1.5 % of the runs of other nodes meet one.
 """
 
+SLOW_BY_CONTENTION = 0.2
+
 LEAST_REACHED = 0.05
 """A share of normal. A run that reached less, or nothing, is as good as broken."""
 
@@ -60,6 +62,7 @@ class Chance:
 
     runs: int
     reached: Mapping[str, float]
+    expected: float = SLOW_BY_CHANCE
 
     def log_density(self, reached: float, width: float, own: Set[str]) -> float:
         """That a run is slow by chance and reaches just this, with noise of this `width`.
@@ -70,7 +73,7 @@ class Chance:
         """
         others = [value for group, value in islice(self.reached.items(), MOST_REMEMBERED) if group not in own]
         slow = len(self.reached) - len(self.reached.keys() & own)
-        share = (EXPECTED_RUNS * SLOW_BY_CHANCE + slow) / (EXPECTED_RUNS + self.runs)
+        share = (EXPECTED_RUNS * self.expected + slow) / (EXPECTED_RUNS + self.runs)
         usual = expected_density(reached)
         again = kernel(reached, others, width) if others else usual
         return math.log(share * (usual + again) / 2)
@@ -124,10 +127,14 @@ class Chances:
         for run in filter(counts, self.evidence.runs):
             bad[self._crowd(run)][run.group] = self.reached(run)
         return {
-            crowd: Chance(number, bad[crowd])
+            crowd: Chance(number, bad[crowd], self._expected(crowd))
             for (kind, quiet), number in runs.items()
             for crowd in (Crowd(kind, quiet, False), Crowd(kind, quiet, True))
         }
+
+    def _expected(self, crowd: Crowd) -> float:
+        shared = crowd.kind is RunKind.ACROSS and not crowd.is_broken and self.evidence.thresholds.are_links_shared
+        return SLOW_BY_CONTENTION if shared else SLOW_BY_CHANCE
 
     def _is_bad_by_chance(self, run: GroupRun) -> bool:
         """Whether a run was bad although its members do well in such runs, and the paths that it crossed, too.

@@ -24,7 +24,6 @@ A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, 
 from collections.abc import Iterable
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.controls import FEW_BESIDE, is_quiet
 from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hints import hints_of
@@ -35,7 +34,8 @@ from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTE
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
-from muster_coordinator.model.probes import GroupRun, Probe
+from muster_coordinator.localize.rules.path import QUIET_BESIDE
+from muster_coordinator.model.probes import Probe
 
 ALONE_TRIES = 3
 """How often a node that was bad for no known reason runs alone, for each pass. Two of three faults that show in 30 % of
@@ -73,6 +73,7 @@ class NextRound:
         self._suspects = diagnosis.nodes.suspects
         self._absent = absent
         self._used: set[str] = set()
+        self._leaves_tried: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
         partners = (node for node in diagnosis.partners if node not in absent)
         self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless, diagnosis.prior.doubted)
@@ -208,7 +209,7 @@ class NextRound:
         waiting = [
             path for path in paths.never_good if not paths.any_runs_missing(path) and paths.quiet_runs_missing(path)
         ]
-        for path in () if self.probes else waiting[: FEW_BESIDE + 1]:
+        for path in () if self.probes else waiting[: QUIET_BESIDE + 1]:
             self._try_path(path, set())
 
     def _runs_of(self, path: Path, met: set[str]) -> int:
@@ -226,8 +227,15 @@ class NextRound:
                 return
 
     def _try_path(self, path: Path, met: set[str]) -> None:
-        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of them may be bad."""
+        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of them may be bad.
+
+        Where runs share links, one pair at a time crosses the links of a leaf. Prevents: three pairs cross the healthy
+        path from leaf a to small leaf c in each round, and slow each other.
+        """
         if path.of_leaves:
+            if self._evidence.thresholds.are_links_shared and not self._leaves_tried.isdisjoint(path.ends):
+                return
+            self._leaves_tried.update(path.ends)
             found = (self._partners.take_at(leaf, met) for leaf in path.ends)
             nodes = tuple(node for node in found if node is not None)
         else:
@@ -241,12 +249,9 @@ class NextRound:
             return
         for runs in self._diagnosis.paths.sometimes_good.values():
             for run in runs:
-                for node in () if self._is_contended(run) else filter(self._is_free, run.members):
+                for node in () if self._evidence.thresholds.is_contended(run) else filter(self._is_free, run.members):
                     if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
-
-    def _is_contended(self, run: GroupRun) -> bool:
-        return self._evidence.thresholds.are_links_shared and not is_quiet(run)
 
     def _try_suspects(self) -> None:
         """Runs nodes with another partner that are suspected since an earlier sweep."""

@@ -158,8 +158,12 @@ class LinkFaults:
 
     def _crowd(self, nodes: Iterable[str], enough: float) -> Mapping[str, float]:
         """What those of these nodes have reached with healthy nodes that are at least `enough` and alike."""
-        reached = {node: self._reached(node) for node in nodes if self.clearance.runs_with_healthy(node)}
+        reached = {node: self._reached(node) for node in nodes if self._is_bad_without_contention(node)}
         return {node: reached[node] for node in crowds(reached, ALIKE_AT_A_LEAF, enough)}
+
+    def _is_bad_without_contention(self, node: str) -> bool:
+        thresholds = self.clearance.nodes.evidence.thresholds
+        return not all(map(thresholds.is_contended, self.clearance.runs_with_healthy(node)))
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:

@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.controls import is_quiet
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.model.probes import GroupRun
 
-QUIET_RUNS = 2
-"""Minimum number of bad runs beside few other groups that convict a path. Groups that share links slow each other:
-where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow in every round of many
-groups.
+QUIET_BESIDE, QUIET_RUNS = 3, 2
+"""A run is quiet for a path with at most this number of other groups of several nodes beside it. The second is the
+minimum number of quiet bad runs that convict a path. Groups that share links slow each other: where leaves are
+oversubscribed, or connections collide on one way to a spine, a path may be slow in every round of many groups. Few
+groups fill the uplinks of a small leaf.
 """
 
 SLOW_UPLINK = 0.4
@@ -61,7 +61,7 @@ class PathFaults:
         threshold = self.clearance.nodes.evidence.thresholds.within
         if self._was_good_across_leaves or threshold is None:
             return False
-        quiet = [run.objective or 0.0 for run in filter(is_quiet, bad)]
+        quiet = [run.objective or 0.0 for run in filter(_is_quiet, bad)]
         return max(quiet, default=0.0) > SLOW_UPLINK * threshold.typical
 
     @cached_property
@@ -141,7 +141,8 @@ class PathFaults:
         Prevents: of 64 nodes in pairs, all that cross the path a-c share their ways to the spines, and are slow in
         three rounds. Alone, each of them is fast.
         """
-        return max(QUIET_RUNS - sum(map(is_quiet, self.never_good[path])), 0)
+        quiet = [*filter(_is_quiet, self.never_good[path])]
+        return max(QUIET_RUNS - len(quiet), self.clearance.nodes.ratios.runs_missing(quiet, len(self._crossed)))
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.
@@ -156,3 +157,7 @@ class PathFaults:
         order = {run.group: place for place, run in enumerate(evidence.runs)}
         passed = [run for end in path.ends for run in evidence.histories[end].good_together]
         return all(order[run.group] < order[bad[1].group] for run in passed)
+
+
+def _is_quiet(run: GroupRun) -> bool:
+    return run.beside <= QUIET_BESIDE
