@@ -74,7 +74,10 @@ def is_quiet(run: GroupRun) -> bool:
 
 
 def controls_of(
-    runs: Iterable[GroupRun], fabric: KnownFabric, clears: Callable[[GroupRun], bool], is_bad: Callable[[GroupRun], bool]
+    runs: Iterable[GroupRun],
+    fabric: KnownFabric,
+    clears: Callable[[GroupRun], bool],
+    is_bad: Callable[[GroupRun], bool],
 ) -> Controls:
     """The controls in these runs: nodes that a run with others had cleared, and that had no bad one."""
     alone: dict[str, float] = {}

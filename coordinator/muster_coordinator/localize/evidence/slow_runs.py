@@ -136,13 +136,15 @@ class Thresholds:
         threshold = self.of(run)
         return threshold is not None and run.objective < threshold.slow_below
 
-    def is_slow_in_any_crowd(self, run: GroupRun) -> bool:
-        """Whether a slow run would be slow beside many other groups, too."""
-        lower = self.together if self.of(run) in self._quiet.values() else self.of(run)
-        return lower is not None and self.is_slow(run) and (run.objective or 0.0) < lower.slow_below
-
     def is_bad(self, run: GroupRun) -> bool:
         return run.outcome is RunOutcome.BAD or self.is_slow(run)
+
+    def is_bad_in_any_crowd(self, run: GroupRun) -> bool:
+        """Whether a run is bad, and slower than runs beside many other groups, too, if it is slow."""
+        beside_many = self.kind_of(run) is RunKind.ACROSS and not run.on_one_host
+        usual = self.together if beside_many else self.of(run)
+        is_slow = usual is not None and 0 < (run.objective or 0.0) < usual.slow_below
+        return run.outcome is RunOutcome.BAD or (run.outcome is RunOutcome.GOOD and is_slow)
 
     def is_good(self, run: GroupRun) -> bool:
         return run.is_pass and not self.is_bad(run)
@@ -193,7 +195,9 @@ class Thresholds:
     @cached_property
     def are_links_shared(self) -> bool:
         """Whether runs beside many other groups reach so much less than the best that contention must be the cause."""
-        return usual_of(self._reached[RunKind.ACROSS]) < (1 - LEAST_SHORTFALL) * self.best
+        if len(self._crowded) < FEWEST_ACROSS:
+            return False
+        return usual_of(without_repeated(self._crowded)) < (1 - LEAST_SHORTFALL) * self.best
 
     def is_contended(self, run: GroupRun) -> bool:
         """Whether a run across leaves ran beside so many groups that they may be what made it slow."""
@@ -231,13 +235,8 @@ class Thresholds:
             self.runs,
             self.fabric,
             clears=lambda run: run.is_pass and (run.objective is None or run.objective >= least),
-            is_bad=self._is_bad_as_usual,
+            is_bad=self.is_bad_in_any_crowd,
         )
-
-    def _is_bad_as_usual(self, run: GroupRun) -> bool:
-        """Whether a run of several nodes is bad without a comparison with controls, which it may be one of."""
-        usual = self.within if self.kind_of(run) is RunKind.INSIDE else self.together
-        return run.outcome is RunOutcome.BAD or (usual is not None and 0 < (run.objective or 0.0) < usual.slow_below)
 
     @cached_property
     def _spread(self) -> Mapping[RunKind, Spread]:
@@ -278,13 +277,17 @@ class Thresholds:
         """
         alone = [*best_of_nodes(run for _, run in self._completed[RunKind.ALONE]).values()]
         inside, across = self._completed[RunKind.INSIDE], self._completed[RunKind.ACROSS]
-        crowded = [(reached, run) for reached, run in across if not is_quiet(run)]
-        across = crowded if len(crowded) >= FEWEST_ACROSS else across
+        across = self._crowded if len(self._crowded) >= FEWEST_ACROSS else across
         if self.are_kinds_apart:
             apart = {RunKind.INSIDE: without_repeated(inside), RunKind.ACROSS: without_repeated(across)}
             return {RunKind.ALONE: alone, **apart}
         together = without_repeated([*across, *inside])
         return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
+
+    @cached_property
+    def _crowded(self) -> list[tuple[float, GroupRun]]:
+        """The runs across leaves beside many other groups, each with its objective."""
+        return [(reached, run) for reached, run in self._completed[RunKind.ACROSS] if not is_quiet(run)]
 
     @cached_property
     def _completed(self) -> Mapping[RunKind, list[tuple[float, GroupRun]]]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, may_be_all_liars
@@ -120,12 +121,23 @@ class LeafFaults:
         Prevents: others congest the uplinks of leaf a in the first round, and all its nodes are slow. a1 and a2 run
         together, and a1 has a bad rail.
         """
-        evidence = self.clearance.nodes.evidence
-        bad = {run.members: run for run in self.bad_runs_inside(leaf)}
-        runs = [bad[pair] for pair in disjoint(bad)]
+        evidence, runs = self.clearance.nodes.evidence, self._disjoint_inside(leaf)
         possible = sum(evidence.histories[node].has_shown_something for node in evidence.fabric.leaves[leaf]) // 2
         missing = self.clearance.nodes.ratios.runs_missing(runs, len(evidence.fabric.leaves))
         return max(min(missing, possible - len(runs)), 0 if runs else 1)
+
+    def log_ratio(self, leaf: str) -> float:
+        """The logarithm of how much more likely the runs inside a leaf are if its switch is bad."""
+        return self.clearance.nodes.ratios.log_ratio(self._disjoint_inside(leaf))
+
+    @cached_property
+    def bound(self) -> float:
+        """The least `log_ratio` that convicts a leaf of this fleet."""
+        return bound(len(self.clearance.nodes.evidence.fabric.leaves))
+
+    def _disjoint_inside(self, leaf: str) -> list[GroupRun]:
+        bad = {run.members: run for run in self.bad_runs_inside(leaf)}
+        return [bad[pair] for pair in disjoint(bad)]
 
     @cached_property
     def behind(self) -> frozenset[str]:

@@ -199,8 +199,7 @@ class LinkFaults:
         convicted.
         """
         nodes = self.clearance.nodes
-        bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
-        runs = [bad[partners] for partners in disjoint(bad)]
+        runs = self._with_different_partners(node)
         others = len(nodes.evidence.sites) - len(nodes.convicted) - 1
         candidates = len(nodes.evidence.sites)
         missing = nodes.ratios.runs_missing(runs, candidates)
@@ -212,6 +211,15 @@ class LinkFaults:
             nodes.evidence.runs_missing_beyond_noise(with_healthy),
             drawn_partners_missing(nodes.evidence, node, with_healthy),
         )
+
+    def log_ratio(self, node: str) -> float:
+        """The logarithm of how much more likely the runs of a suspect are if its link is bad; partners count once."""
+        return self.clearance.nodes.ratios.log_ratio(self._with_different_partners(node))
+
+    def _with_different_partners(self, node: str) -> list[GroupRun]:
+        suspects = self.clearance.nodes.suspects
+        bad = {run.others(node): run for run in suspects[node] if not self._crosses_bad_path(run)}
+        return [bad[partners] for partners in disjoint(bad)]
 
     def _crosses_bad_path(self, run: GroupRun) -> bool:
         """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""

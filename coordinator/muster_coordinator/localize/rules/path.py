@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
 from muster_coordinator.model.probes import GroupRun
 
-QUIET_BESIDE, QUIET_RUNS = 3, 2
-"""A run is quiet for a path with at most this number of other groups of several nodes beside it. The second is the
-minimum number of quiet bad runs that convict a path. Groups that share links slow each other: where leaves are
-oversubscribed, or connections collide on one way to a spine, a path may be slow in every round of many groups. Few
-groups fill the uplinks of a small leaf.
+QUIET_BESIDE = 3
+"""A run across a path is quiet with at most this number of other groups of several nodes beside it. Groups that share
+links slow each other: where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow
+in every round of many groups. Few groups fill the uplinks of a small leaf.
 """
 
 SLOW_UPLINK = 0.4
@@ -61,7 +61,7 @@ class PathFaults:
         threshold = self.clearance.nodes.evidence.thresholds.within
         if self._was_good_across_leaves or threshold is None:
             return False
-        quiet = [run.objective or 0.0 for run in filter(_is_quiet, bad)]
+        quiet = [run.objective or 0.0 for run in bad if run.beside <= QUIET_BESIDE]
         return max(quiet, default=0.0) > SLOW_UPLINK * threshold.typical
 
     @cached_property
@@ -78,23 +78,16 @@ class PathFaults:
         Rule: crashes do not count. A node sends nonsense and makes its partner crash; a path does neither.
         Prevents: a1 to a4 crash beside c1 to c4, one pair each, and all eight pass with nodes of leaf b afterwards. The
         path a-c would be convicted.
+        Rule: nor do runs that are no slower than runs beside many other groups. Prevents: two pairs run across the path
+        a-c at the same time, and their connections collide on one way. Control pairs across other paths are faster.
         """
         evidence, cleared = self.clearance.nodes.evidence, self.clearance.cleared
         found: dict[Path, list[GroupRun]] = {}
         for run in {run.group: run for runs in self.clearance.nodes.suspects.values() for run in runs}.values():
             healthy = len(run.members) == 2 and not run.crashed and cleared.issuperset(run.members)
-            if healthy and not self._may_be_shared(run) and evidence.members_do_better(run):
+            if healthy and evidence.thresholds.is_bad_in_any_crowd(run) and evidence.members_do_better(run):
                 found.setdefault(evidence.fabric.path(*run.members), []).append(run)
         return found
-
-    def _may_be_shared(self, run: GroupRun) -> bool:
-        """Whether a run is slow, but not slower than runs that share links.
-
-        Prevents: two pairs run across the path a-c at the same time, and their connections collide on one way. Both are
-        slower than control pairs across other paths.
-        """
-        thresholds = self.clearance.nodes.evidence.thresholds
-        return thresholds.is_slow(run) and not thresholds.is_slow_in_any_crowd(run)
 
     @cached_property
     def sometimes_good(self) -> Mapping[Path, list[GroupRun]]:
@@ -136,13 +129,24 @@ class PathFaults:
         return frozenset(evidence.fabric.path(*pair) for pair in pairs)
 
     def quiet_runs_missing(self, path: Path) -> int:
-        """How many more bad runs are needed while few other groups run.
+        """How many more bad runs are needed while few other groups run: by themselves as many as chance requires.
 
         Prevents: of 64 nodes in pairs, all that cross the path a-c share their ways to the spines, and are slow in
         three rounds. Alone, each of them is fast.
         """
-        quiet = [*filter(_is_quiet, self.never_good[path])]
-        return max(QUIET_RUNS - len(quiet), self.clearance.nodes.ratios.runs_missing(quiet, len(self._crossed)))
+        return self.clearance.nodes.ratios.runs_missing(self._quiet(path), len(self._crossed))
+
+    def log_ratio(self, path: Path) -> float:
+        """The logarithm of how much more likely the quiet runs across a path are if it is bad."""
+        return self.clearance.nodes.ratios.log_ratio(self._quiet(path))
+
+    @cached_property
+    def bound(self) -> float:
+        """The least `log_ratio` that convicts a path of this fleet."""
+        return bound(len(self._crossed))
+
+    def _quiet(self, path: Path) -> list[GroupRun]:
+        return [run for run in self.never_good[path] if run.beside <= QUIET_BESIDE]
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.
@@ -157,7 +161,3 @@ class PathFaults:
         order = {run.group: place for place, run in enumerate(evidence.runs)}
         passed = [run for end in path.ends for run in evidence.histories[end].good_together]
         return all(order[run.group] < order[bad[1].group] for run in passed)
-
-
-def _is_quiet(run: GroupRun) -> bool:
-    return run.beside <= QUIET_BESIDE

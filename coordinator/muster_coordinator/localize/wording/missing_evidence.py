@@ -1,10 +1,10 @@
 """A sentence about the missing evidence for each inconclusive node, and for each node behind a convicted leaf."""
 
-import math
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.wording.odds import odds_words
 
 MOST_NAMES = 3
 """Maximum number of partners that a sentence names. The other partners would do as well."""
@@ -44,8 +44,9 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     if diagnosis.evidence.is_of_unproven_type(node):
         kind = site.hardware_kind
         return f"no node with this hardware ({kind}) has passed, but others have: sweep each kind by itself"
-    if node in diagnosis.leaves.nodes_of_suspected:
-        return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
+    if site.leaf is not None and site.leaf in diagnosis.leaves.suspected:
+        odds = odds_words(diagnosis.leaves.log_ratio(site.leaf), diagnosis.leaves.bound, "runs inside it", "leaf")
+        return f"its whole leaf {site.leaf} is suspected{odds}: nodes of other leaves must pass first"
     return _missing_as_it_fails_alike(diagnosis, node)
 
 
@@ -76,18 +77,15 @@ def _missing_itself(diagnosis: Diagnosis, node: str) -> str:
         return "it was bad with several nodes that are bad with no other node: inspect it, or run it alone"
     if diagnosis.evidence.histories[node].own_failures:
         return f"it failed by itself{_odds(diagnosis, node)}: run it again {_company(diagnosis, node)}"
-    return f"it failed with others: {_partners_missing(diagnosis, node)}"
+    odds = odds_words(diagnosis.links.log_ratio(node), diagnosis.nodes.bound, "these runs", "link")
+    return f"it failed with others{odds}: {_partners_missing(diagnosis, node)}"
 
 
 def _odds(diagnosis: Diagnosis, node: str) -> str:
-    """How far the runs of a node that was bad alone are from a conviction; empty if they tell nothing against it."""
-    ratio, bound = diagnosis.nodes.log_ratio(node), diagnosis.nodes.bound
-    if not diagnosis.evidence.histories[node].bad_alone or not 0 < ratio < bound:
+    """How far the runs of a node that was bad alone are from a conviction."""
+    if not diagnosis.evidence.histories[node].bad_alone:
         return ""
-    return (
-        f", and its runs are {math.exp(ratio):,.0f} times as likely if it is bad as by chance;"
-        f" {math.exp(bound):,.0f} times convict a node of this fleet"
-    )
+    return odds_words(diagnosis.nodes.log_ratio(node), diagnosis.nodes.bound, "its runs", "node")
 
 
 def _company(diagnosis: Diagnosis, node: str) -> str:

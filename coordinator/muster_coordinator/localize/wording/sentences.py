@@ -14,6 +14,7 @@ from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.wording.odds import odds_words
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 
@@ -90,6 +91,10 @@ class Sentences:
             for run in () if path in diagnosis.paths.convicted else runs:
                 if diagnosis.convicted.isdisjoint(run.members):
                     yield f"{' and '.join(run.members)} were bad together but passed with others"
+        for path, runs in diagnosis.paths.never_good.items():
+            odds = odds_words(diagnosis.paths.log_ratio(path), diagnosis.paths.bound, "its quiet runs", "path")
+            if odds and path not in diagnosis.paths.convicted:
+                yield f"the path between {' and '.join(path.ends)} was bad in {len(runs)} runs and never good{odds}"
         for node, history in evidence.histories.items():
             if history.own_failures and node in evidence.cleared and node not in diagnosis.convicted:
                 why = (self._run(run, node) for run in history.own_failures)

@@ -33,11 +33,14 @@ def test_who_has_not_run_needs_a_partner() -> None:
 
 
 def test_who_failed_with_others_needs_more_of_them() -> None:
-    """As many as it takes to convict, none of them met before."""
+    """As many as it takes to convict, none of them met before, with the figures while chance may explain the runs."""
     told = missing(*WELL, bad("a", "b"), bad("a", "c"))
     more = "at least one more run with a node that has passed, such as d or e or f"
     assert told["a"] == f"it failed with others: it needs {more}"
-    assert told["b"].startswith("it failed with others: it needs at least 2 more runs, each with a node")
+    assert told["b"].startswith(
+        "it failed with others, and these runs are 56 times as likely if the link is bad as by chance;"
+        " 8,000 times convict a link of this fleet: it needs at least 2 more runs, each with a node"
+    )
 
 
 def test_nobody_to_ask_is_said() -> None:
@@ -53,7 +56,7 @@ def test_who_failed_by_itself_once_runs_again() -> None:
         "it failed by itself: run it again with a node that has passed"
     )
     assert missing(bad("a"))["a"] == (
-        "it failed by itself, and its runs are 54 times as likely if it is bad as by chance;"
+        "it failed by itself, and its runs are 54 times as likely if the node is bad as by chance;"
         " 8,000 times convict a node of this fleet: run it again alone"
     )
 
