@@ -17,8 +17,8 @@ from muster_coordinator.model.sweep_records import (
 from muster_coordinator.sweeps.sweep_evidence import SweepEvidence
 
 
-def group(number: int, began: float, ended: float) -> GroupRecord:
-    members = (f"n{2 * number}", f"n{2 * number + 1}")
+def group(number: int, began: float, ended: float, *, nodes: int = 2) -> GroupRecord:
+    members = (f"n{2 * number}", f"n{2 * number + 1}")[:nodes]
     return GroupRecord(
         id=f"s-7.{number}",
         members=members,
@@ -62,3 +62,12 @@ def test_groups_that_overlap_ran_beside_each_other(name: str) -> None:
         assert {run.group: run.beside for run in evidence.runs} == {
             each.id: count for each, count in zip(groups, beside, strict=True)
         }
+
+
+def test_a_node_that_ran_alone_ran_beside_nobody() -> None:
+    """It shares no link with a group, but groups ran beside it."""
+    groups = [group(0, 0.0, 9.0), group(1, 0.0, 10.0, nodes=1), group(2, 0.0, 11.0)]
+    evidence = SweepEvidence(plan(Strategy.PAIRS, 6))
+    for ended, live_together in zip(groups, (1, 1, 0), strict=True):
+        evidence.add(ended, None, live_together=live_together)
+    assert [run.beside for run in evidence.runs] == [1, 2, 1]

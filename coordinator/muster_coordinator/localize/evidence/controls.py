@@ -68,7 +68,7 @@ class Controls:
         return sorted((pair.reached for pair in self.pairs if pair.beside >= beside), reverse=True)
 
 
-def is_quiet(run: GroupRun) -> bool:
+def is_beside_few(run: GroupRun) -> bool:
     """Whether a run hardly shared links with other groups."""
     return run.beside <= FEW_BESIDE
 
@@ -89,7 +89,7 @@ def controls_of(
         if run.outcome is RunOutcome.GOOD and cleared.issuperset(run.members) and bad.isdisjoint(run.members):
             if not together:
                 alone.setdefault(run.members[0], run.objective or 0.0)
-            elif is_quiet(run) and not fabric.is_inside(run.members):
+            elif is_beside_few(run) and not fabric.is_inside(run.members):
                 pairs.append(ControlPair(run.beside, run.objective or 0.0))
         if together:
             (bad if is_bad(run) else cleared if clears(run) else set()).update(run.members)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.controls import FEW_BESIDE, Controls, controls_of, is_quiet
+from muster_coordinator.localize.evidence.controls import FEW_BESIDE, Controls, controls_of, is_beside_few
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.reached import best_of_nodes, without_repeated
 from muster_coordinator.localize.evidence.threshold import (
@@ -125,7 +125,7 @@ class Thresholds:
     def noise_of(self, run: GroupRun) -> float:
         """The relative standard deviation of runs like this one if nothing is wrong."""
         kind = self.kind_of(run)
-        is_free = kind is RunKind.ACROSS and self.are_links_shared and is_quiet(run)
+        is_free = kind is RunKind.ACROSS and self.are_links_shared and is_beside_few(run)
         share = self._spread[RunKind.INSIDE if is_free else kind].share
         return max(share, SPREAD_ON_ONE_HOST) if run.on_one_host else share
 
@@ -201,7 +201,7 @@ class Thresholds:
 
     def is_contended(self, run: GroupRun) -> bool:
         """Whether a run across leaves ran beside so many groups that they may be what made it slow."""
-        return self.are_links_shared and not is_quiet(run) and self.kind_of(run) is RunKind.ACROSS
+        return self.are_links_shared and not is_beside_few(run) and self.kind_of(run) is RunKind.ACROSS
 
     def control_pairs_missing(self, beside: int) -> int:
         """How many more control pairs must run before runs beside this number of groups can be compared with them."""
@@ -287,7 +287,7 @@ class Thresholds:
     @cached_property
     def _crowded(self) -> list[tuple[float, GroupRun]]:
         """The runs across leaves beside many other groups, each with its objective."""
-        return [(reached, run) for reached, run in self._completed[RunKind.ACROSS] if not is_quiet(run)]
+        return [(reached, run) for reached, run in self._completed[RunKind.ACROSS] if not is_beside_few(run)]
 
     @cached_property
     def _completed(self) -> Mapping[RunKind, list[tuple[float, GroupRun]]]:

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from muster_coordinator.localize.evidence.controls import is_quiet
+from muster_coordinator.localize.evidence.controls import is_beside_few
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.slow_runs import RunKind
@@ -57,7 +57,7 @@ class Crowd(NamedTuple):
     """
 
     kind: RunKind
-    is_quiet: bool
+    is_beside_few: bool
     is_broken: bool
 
 
@@ -119,7 +119,7 @@ class Chances:
 
     def _crowd(self, run: GroupRun) -> Crowd:
         is_broken = not self.evidence.thresholds.is_slow(run)
-        return Crowd(self.evidence.thresholds.kind_of(run), is_quiet(run), is_broken)
+        return Crowd(self.evidence.thresholds.kind_of(run), is_beside_few(run), is_broken)
 
     @cached_property
     def _by_chance(self) -> Mapping[Crowd, Chance]:
@@ -130,7 +130,7 @@ class Chances:
         return self._learned(self.evidence.thresholds.is_bad)
 
     def _learned(self, counts: Callable[[GroupRun], bool]) -> Mapping[Crowd, Chance]:
-        runs = Counter((crowd.kind, crowd.is_quiet) for crowd in map(self._crowd, self.evidence.runs))
+        runs = Counter((crowd.kind, crowd.is_beside_few) for crowd in map(self._crowd, self.evidence.runs))
         bad: dict[Crowd, dict[str, float]] = defaultdict(dict)
         for run in filter(counts, self.evidence.runs):
             bad[self._crowd(run)][run.group] = self.reached(run)

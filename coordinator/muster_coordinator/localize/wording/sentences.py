@@ -91,10 +91,7 @@ class Sentences:
             for run in () if path in diagnosis.paths.convicted else runs:
                 if diagnosis.convicted.isdisjoint(run.members):
                     yield f"{' and '.join(run.members)} were bad together but passed with others"
-        for path, runs in diagnosis.paths.never_good.items():
-            odds = odds_words(diagnosis.paths.log_ratio(path), diagnosis.paths.bound, "its quiet runs", "path")
-            if odds and path not in diagnosis.paths.convicted:
-                yield f"the path between {' and '.join(path.ends)} was bad in {len(runs)} runs and never good{odds}"
+        yield from self._inconclusive_paths()
         for node, history in evidence.histories.items():
             if history.own_failures and node in evidence.cleared and node not in diagnosis.convicted:
                 why = (self._run(run, node) for run in history.own_failures)
@@ -104,6 +101,15 @@ class Sentences:
         for leaf in diagnosis.leaves.convicted:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
             yield f"the health of {', '.join(hidden)} is unknown because leaf {leaf} is convicted"
+
+    def _inconclusive_paths(self) -> Iterable[str]:
+        """How far the paths are from a conviction that were bad more than once and never good."""
+        paths = self.diagnosis.paths
+        for path, runs in paths.never_good.items():
+            part = "path" if path.of_leaves else "link"
+            odds = odds_words(paths.log_ratio(path), paths.bound, "those beside few other groups", part)
+            if odds and len(runs) > 1 and path not in paths.convicted:
+                yield f"the {part} between {' and '.join(path.ends)} was bad in all its {len(runs)} runs{odds}"
 
     @cached_property
     def _one_way_threshold(self) -> Threshold | None:

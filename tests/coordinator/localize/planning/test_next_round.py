@@ -1,6 +1,7 @@
 """Which groups a round adds for each open question."""
 
 import itertools
+from dataclasses import replace
 
 from tests.coordinator.localize.runs import THREE_LEAVES, diagnosed, failed, fleet, nowhere, ran, void, well
 
@@ -93,3 +94,53 @@ def test_nodes_without_a_result_meet_healthy_ones() -> None:
     groups = asked(diagnosed(nowhere("abcdef"), void("a", "b"), ran("c", "d"), ran("e", "f"), alone=False))
     assert len(groups) == 2
     assert ("a", "b") not in groups
+
+
+LEAVES = fleet(64, leaf_of=16, places_itself=False)
+ACROSS = [replace(ran(f"n{n}", f"n{n + 32}", at=0.75), beside=31) for n in range(32)]
+"""All 64 nodes in pairs that share links between leaves."""
+
+INSIDE = [ran(f"n{n}", f"n{n + 1}") for n in range(2, 64, 2)]
+
+
+def test_control_pairs_run_beside_a_suspect_where_runs_share_links() -> None:
+    """They cross leaves, too, and have passed. Once is enough, and where links are not shared, none is needed."""
+    bad = [ran("n0", partner, at=0.8) for partner in ("n2", "n4", "n6")]
+    alone = [ran(f"n{n}") for n in (0, 20, 40, 60)]
+    runs = [*ACROSS, *INSIDE, ran("n1", "n3"), *bad, *alone]
+    (first, second), (suspect,) = (
+        [group for group in asked(diagnosed(LEAVES, *runs)) if ("n0" in group) == is_suspect]
+        for is_suspect in (False, True)
+    )
+    assert all(LEAVES[one].leaf != LEAVES[other].leaf for one, other in (first, second, suspect))
+    controls = [replace(ran(*pair), beside=2) for pair in (first, second)]
+    assert {"n0"} < nodes_of(asked(diagnosed(LEAVES, *runs, *controls)))
+    assert len(asked(diagnosed(LEAVES, *runs, *controls))) == 1
+
+
+def test_a_node_that_is_never_clear_runs_alone_once() -> None:
+    """Two old nodes would run with each other again and again."""
+    old = [ran(*pair, at=0.85) for pair in (("n0", "n1"), ("n1", "n0"))]
+    slow = [replace(run, objective=0.85) for run in ACROSS[2:]]
+    runs = [*slow, *INSIDE, *old]
+    assert {("n0",), ("n1",)} <= asked(diagnosed(LEAVES, *runs))
+    done = [ran(node, at=0.8) for node in ("n0", "n1")]
+    assert {("n0",), ("n1",)}.isdisjoint(asked(diagnosed(LEAVES, *runs, *done)))
+
+
+def test_one_pair_at_a_time_crosses_the_links_of_a_leaf_that_runs_share() -> None:
+    """Others would slow it."""
+    bad = [replace(run, objective=0.3) for run in ACROSS[2:6]]
+    bad += [replace(ran(f"n{n}", f"n{n + 16}", at=0.3), beside=31) for n in (6, 7, 8, 9)]
+    planned = asked(diagnosed(LEAVES, *ACROSS, *INSIDE, ran("n0", "n1"), *bad))
+    assert sum(LEAVES[node].leaf == "leaf0" for node in nodes_of(planned)) == 1
+
+
+def test_what_contention_made_slow_runs_not_alone_again() -> None:
+    """It says nothing about a fault that comes and goes; a slow run beside few groups does."""
+    slow = ran("n2", "n18", at=0.3)
+    good = [replace(ran("n4", "n20"), beside=0), *(ran(f"n{n}") for n in (30, 50))]
+    runs = [*ACROSS, *INSIDE, *good]
+    crowded = asked(diagnosed(LEAVES, *runs, replace(slow, beside=31)))
+    assert {("n2",), ("n18",)}.isdisjoint(crowded)
+    assert {("n2",), ("n18",)} <= asked(diagnosed(LEAVES, *runs, slow))

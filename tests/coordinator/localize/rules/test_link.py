@@ -1,10 +1,12 @@
 """Which nodes have a bad link or rail, and what falls just short of it."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
-from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, nowhere, ran
+from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, fleet, nowhere, ran
 
+from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.rules.link import alike
 from muster_coordinator.model.probes import GroupRun, Site
@@ -98,3 +100,38 @@ def test_few_runs_that_are_barely_slow_need_a_third(at: float, needed: int) -> N
     bad = [ran("a", partner, at=at) for partner in "bcd"]
     convicted = [diagnosed(nowhere("abcde"), *passed, *bad[:count], alone=False).convicted for count in (1, 2, 3)]
     assert convicted == [{"a"} if count >= needed else set() for count in (1, 2, 3)]
+
+
+def sharing(*bad: GroupRun) -> Diagnosis:
+    """Of 64 nodes at four leaves whose runs share links: pairs across, pairs inside, control pairs, these runs."""
+    sites = fleet(64, leaf_of=16, places_itself=False)
+    across = [replace(ran(f"n{node}", f"n{node + 32}", at=200.0), beside=31) for node in range(32)]
+    inside = [ran(f"n{node}", f"n{node + 1}", at=400.0) for node in range(2, 64, 2)]
+    controls = [ran("n20", "n40", at=400.0), ran("n22", "n42", at=400.0)]
+    alone = [ran(f"n{node}", at=450.0) for node in (0, 1, 20, 40, 22, 42)]
+    return diagnosed(sites, *across, *inside, *controls, *alone, *bad)
+
+
+def test_a_link_as_fast_as_all_were_while_many_groups_ran_is_convicted() -> None:
+    """The runs of many groups share links, and are slow without a fault."""
+    partners = ("n2", "n21", "n41", "n23", "n43")
+    assert culprits(sharing(*(ran("n0", partner, at=240.0) for partner in partners))) == {(Part.NODE_LINK, "n0")}
+
+
+def test_two_bad_links_of_a_large_leaf_may_be_alike() -> None:
+    """A bad switch, or wrong labels, would make a quarter of the leaf fail alike."""
+    bad = [
+        ran(node, partner, at=240.0)
+        for node, partners in (("n0", (4, 21, 41, 23, 43)), ("n1", (5, 25, 45, 27, 47)))
+        for partner in (f"n{number}" for number in partners)
+    ]
+    assert culprits(sharing(*bad)) == {(Part.NODE_LINK, "n0"), (Part.NODE_LINK, "n1")}
+
+
+def test_a_rail_is_named_that_is_slow_in_most_runs() -> None:
+    """Another one was slow once, because connections met on one way."""
+    slow, slow_twice = (1.5, 1.5, 0.4, 1.5, 1.5, 1.5), (1.5, 0.7, 0.4, 1.5, 1.5, 1.5)
+    bad = [ran("a1", partner, rails=rails) for partner, rails in (("a2", slow), ("b1", slow_twice), ("c2", slow))]
+    passed = [ran(*pair) for pair in (("a2", "b2"), ("b1", "c1"), ("c2", "b3"))]
+    (culprit,) = diagnosed(THREE_LEAVES, *passed, *bad).culprits
+    assert (culprit.part, culprit.rails) == (Part.RAIL, (2,))

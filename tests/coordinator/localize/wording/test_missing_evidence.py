@@ -114,3 +114,15 @@ def test_who_reached_too_little_to_tell_it_from_noise_needs_a_better_run() -> No
     told = missing(*runs, sites=sites)
     assert told.keys() == {"n5", "m5"}
     assert told["n5"].startswith("it reached too little to exclude a loss: it needs a better run with a node")
+
+
+def test_a_suspected_leaf_shows_its_figures() -> None:
+    """Two pairs inside convict a leaf of a fleet with four; one is 57 times as likely if the switch is bad."""
+    sites = {f"{leaf}{n}": Site(f"{leaf}{n}", leaf=leaf) for leaf in "wxyz" for n in range(4)}
+    passed = [run(f"{leaf}{n}", f"{leaf}{n + 1}") for leaf in "wyz" for n in (0, 2)]
+    outside = [bad(f"x{n}", f"{leaf}{n}") for n, leaf in enumerate("wyzw")]
+    told = missing(*passed, *outside, bad("x0", "x1"), sites=sites)
+    assert told["x3"] == (
+        "its whole leaf x is suspected, and runs inside it are 57 times as likely if the leaf is bad as by chance;"
+        " 4,000 times convict a leaf of this fleet: nodes of other leaves must pass first"
+    )

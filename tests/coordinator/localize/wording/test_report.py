@@ -1,5 +1,7 @@
 """What the record of an adaptive sweep tells."""
 
+from dataclasses import replace
+
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.wording.report import DiagnosisReport, report_of
@@ -80,3 +82,16 @@ def test_what_was_bad_once_is_noted() -> None:
     told = ruling(*(ran(f"a{n}", f"b{n}") for n in (1, 2, 3, 4)), ran("a1", "b2", at=0.3))
     assert not told.anything_failed
     assert told.observations == ("a1 and b2 were bad together but passed with others",)
+
+
+def test_a_path_that_was_never_good_shows_its_figures() -> None:
+    """The note says how far it is from a conviction. Runs beside many groups do not count for that."""
+    good = (ran(f"{leaf}{n}", f"b{n}") for leaf in "ac" for n in (1, 2, 3, 4))
+    crowded = replace(ran("a2", "c2", at=0.3), beside=9)
+    told = ruling(*good, ran("a1", "c1", at=0.3), crowded)
+    assert told.observations == (
+        "a1 and c1 were bad together but passed with others",
+        "a2 and c2 were bad together but passed with others",
+        "the path between a and c was bad in all its 2 runs, and those beside few other groups are 58 times as likely"
+        " if the path is bad as by chance; 3,000 times convict a path of this fleet",
+    )
