@@ -20,8 +20,8 @@ from muster_coordinator.localize.significance import crowds
 from muster_coordinator.normal.normality import liars_among
 
 FEWEST, SHARE = 4, 0.25
-"""Minimum size of a population, in nodes and as a share of all that have reached something. A fifth of a fleet may have
-broken one by one."""
+"""Minimum size of a population, in nodes and as a share of all that have passed or run alone. A fifth of a fleet may
+have broken one by one. Nodes behind a bad leaf tell nothing about themselves."""
 
 ALIKE = 1.1
 """Runs of one population lie within this ratio: five standard deviations of the noise of a usual fabric."""
@@ -51,7 +51,8 @@ def _slow_alike(evidence: GroupEvidence, alone: Mapping[str, float], threshold: 
     normal = max((threshold.typical, *best[:1]))
     slow_below = normal * threshold.slow_below / threshold.typical
     slow = {node: value for node, value in alone.items() if 0 < value < slow_below}
-    enough = max(FEWEST, SHARE * sum(value > 0 for value in best_of_nodes(evidence.runs).values()))
+    telling = evidence.cleared.union(node for node, value in alone.items() if value > 0)
+    enough = max(FEWEST, SHARE * len(telling))
     shares = {node: value / normal for node, value in slow.items()}
     return crowds(slow, ALIKE, enough) | _as_slow_as_others(evidence, shares)
 

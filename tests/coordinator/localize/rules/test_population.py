@@ -33,3 +33,12 @@ def test_nodes_that_are_slow_differently_are_at_fault() -> None:
     """However many they are: hardware breaks node by node."""
     slow = {f"n{2 * number}": 0.2 + number / 12 for number in range(FEWEST + 1)}
     assert diagnosed(fleet(16), *fleet_with_slow(slow)).convicted == slow.keys()
+
+
+def test_nodes_behind_a_bad_leaf_do_not_count_for_the_share() -> None:
+    """Of 32 nodes, 16 stand behind a bad leaf. Of the others, five are slow alike, and not of the whole fleet."""
+    slow = {f"n{number}": 0.6 for number in range(0, 10, 2)}
+    outside = [ran(f"n{number}", f"n{number + 16}", at=0.4) for number in range(16)]
+    inside = [ran(f"n{number}", f"n{number + 1}", at=0.4) for number in (16, 18)]
+    runs = [*outside, *inside, *fleet_with_slow(slow)]
+    assert not diagnosed(fleet(32, leaf_of=8), *runs).nodes.convicted
