@@ -77,6 +77,17 @@ async def serving(
         try:
             yield
         finally:
+            await _accept_no_more(listener)
             server.close()
     finally:
         await runner.cleanup()
+
+
+async def _accept_no_more(listener: socket.socket) -> None:
+    """Leaves new connections to the kernel's queue, and waits until the server has taken in those that it accepted.
+
+    asyncio drops a connection that it has accepted and not yet taken in when the server closes: the client would wait
+    for an answer until Python's garbage collection closes the socket.
+    """
+    asyncio.get_running_loop().remove_reader(listener)
+    await asyncio.sleep(0)
