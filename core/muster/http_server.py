@@ -77,10 +77,15 @@ async def serving(
         try:
             yield
         finally:
-            await _accept_no_more(listener)
-            server.close()
+            try:
+                await _accept_no_more(listener)
+            finally:
+                server.close()
     finally:
-        await runner.cleanup()
+        try:
+            await runner.cleanup()
+        finally:
+            app[CONNECTIONS].end()  # of what a second cancellation has left
 
 
 async def _accept_no_more(listener: socket.socket) -> None:
