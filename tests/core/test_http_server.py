@@ -10,6 +10,8 @@ from muster.connections import Connections
 from muster.garbage import no_collection
 from muster.http_server import application, listening_socket, serving
 
+pytestmark = pytest.mark.usefixtures("live")
+
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
