@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 CACHE = ROOT / ".cache" / "images"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 EPOCH = "1700000000"
-EXTRAS = {"coordinator": "coordinator,kubernetes,postgres", "agent": "agent,kubernetes"}
+EXTRAS = {"coordinator": "artifacts,coordinator,kubernetes,postgres", "agent": "agent,artifacts,kubernetes"}
 """What each image installs beside the core. torch is for the base to bring."""
 
 
