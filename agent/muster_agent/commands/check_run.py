@@ -15,6 +15,7 @@ import typer
 from muster import references
 from muster.acceptance import AcceptanceReport
 from muster.check import AnyCheck, judged_metrics
+from muster.cli import TERMINATED
 from muster.client import Client
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.config import Settings
@@ -34,8 +35,6 @@ from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
-
-_TERMINATED = 128 + signal.SIGTERM
 
 R = TypeVar("R")
 
@@ -92,7 +91,7 @@ def until_signalled(opening: AbstractAsyncContextManager[LocalRunner], work: Wor
     try:
         return asyncio.run(_opened(opening, work))
     except asyncio.CancelledError:
-        raise typer.Exit(_TERMINATED) from None
+        raise typer.Exit(TERMINATED) from None
 
 
 async def _opened(opening: AbstractAsyncContextManager[LocalRunner], work: Work[R]) -> R:
