@@ -43,7 +43,7 @@ def _tables(report: AcceptanceReport) -> Iterator[str]:
     for step in report.steps:
         table = next((run.facts["table"] for run in step.runs if isinstance(run.facts.get("table"), str)), None)
         if table is not None:
-            yield f"# {step.check} on {len(step.runs)} nodes: {step.verdict}\n{table}\n"
+            yield f"# {step.check}: {step.verdict}, nodes: {len(step.runs)}\n{table}\n"
 
 
 async def may_store(plugins: Plugins) -> None:

@@ -38,7 +38,7 @@ def test_tables_of_nccl_tests_are_a_document_of_their_own():
     ]
     *_, tables = documents(report("sweep", steps, {"n1": Inventory(), "n2": Inventory()}, 0.0, 1.0))
     assert tables.key == "acceptances/1970-01-01/000000.000-n1/nccl-tests.txt"
-    assert tables.content == f"# collective on 2 nodes: PASS\n{TABLE}\n"
+    assert tables.content == f"# collective: PASS, nodes: 2\n{TABLE}\n"
 
 
 def storing(plugins_with, *outcomes):
