@@ -106,18 +106,20 @@ def s3(live, monkeypatch):
 
 @pytest.fixture
 def accepting(s3, muster, tmp_path):
-    """Runs `muster check run --store` on a simulated node that has the bucket in its settings."""
+    """Runs a command with `--store` on a simulated node that has the bucket in its settings."""
     settings = tmp_path / "muster.toml"
     settings.write_text(
         f'fleet = "blue"\nnode = "n1"\ndata_dir = "{tmp_path}"\n[plugins.simulated]\nenabled = true\ndevices = 1\n'
         f'[plugins.artifacts]\nurl = "s3://kept/reports"\nendpoint = "{s3.url}"\n'
+        '[suites.short]\nsteps = [{ section = "ENV", check = "simulated" }]\n'
     )
-    return lambda *arguments: muster("check", "run", "simulated", "--store", "--config", str(settings), *arguments)
+    return lambda *arguments: muster(*arguments, "--store", "--config", str(settings))
 
 
-def test_a_report_is_in_the_bucket(accepting, s3):
+@pytest.mark.parametrize("command", ["check run simulated", "preflight --suite short"])
+def test_a_report_is_in_the_bucket(accepting, s3, command):
     """Below the prefix and the name of the fleet; stderr says where."""
-    done = accepting()
+    done = accepting(*command.split())
     assert done.returncode == 0, done.stderr
     keys = s3.stored()
     assert [key.rpartition("/")[2] for key in keys] == ["report.html", "report.json", "report.txt", "report.xml"]
@@ -129,7 +131,7 @@ def test_a_report_is_in_the_bucket(accepting, s3):
 def test_a_report_that_cannot_be_stored_is_kept_in_a_file(accepting, s3, tmp_path):
     """The verdict is printed, and the exit code says that something is missing; no secret is shown."""
     s3.kill()
-    done = accepting("--report-dir", str(tmp_path / "reports"))
+    done = accepting("check", "run", "simulated", "--report-dir", str(tmp_path / "reports"))
     assert done.returncode == 69
     assert "simulated  PASS" in done.stdout
     assert "muster: cannot store the report: artifacts: s3://kept/reports/blue/acceptances/" in done.stderr
