@@ -192,9 +192,10 @@ class SweepRecord(Data):
 
     Groups are compared by `metric`. `asked` is the request, and `origin` says what made it: `request`,
     `schedule <name>` or `new nodes`. `requested_by` is the person who had logged in, if there was one. `absent` are
-    nodes that could not take part, each with the reason. The next sweep goes on from the `suspicions`. A node that
-    loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was compared,
-    and null if nothing was measured. In lists and events, `rounds` have no groups.
+    nodes that could not take part, each with the reason. `hardware` has the nodes of each kind of hardware that were
+    compared only with each other; it is empty if all nodes were. The next sweep goes on from the `suspicions`. A node
+    that loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was
+    compared, and null if nothing was measured. In lists and events, `rounds` have no groups.
     """
 
     id: str
@@ -217,6 +218,7 @@ class SweepRecord(Data):
     inconclusive: tuple[str, ...] = ()
     suspicions: tuple[Suspicion, ...] = ()
     absent: dict[str, str] = {}
+    hardware: dict[str, tuple[str, ...]] = {}
     spent_node_s: TotalSeconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None

@@ -14,6 +14,7 @@ from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.wording.hardware_words import HardwareWords, with_hardware
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 
@@ -84,8 +85,9 @@ class Sentences:
         return f"{quantity(self.metric)} {self._amount(run.objective)} is slow: {self._typical(run)}"
 
     def observations(self) -> Iterable[str]:
-        """Sentences about bad runs of unknown cause, and about nodes that a convicted leaf hides."""
+        """Sentences about kinds of hardware, bad runs of unknown cause, and nodes that a convicted leaf hides."""
         diagnosis, evidence = self.diagnosis, self.diagnosis.evidence
+        yield from self.hardware.sentences()
         for path, runs in diagnosis.paths.unexplained.items():
             for run in () if path in diagnosis.paths.convicted else runs:
                 if diagnosis.convicted.isdisjoint(run.members):
@@ -99,6 +101,11 @@ class Sentences:
         for leaf in diagnosis.leaves.convicted:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
             yield f"the health of {', '.join(hidden)} is unknown because leaf {leaf} is convicted"
+
+    @property
+    def hardware(self) -> HardwareWords:
+        """How kinds of hardware were compared."""
+        return HardwareWords(self.diagnosis.evidence, self._amount)
 
     @cached_property
     def _one_way_threshold(self) -> Threshold | None:
@@ -146,7 +153,8 @@ class Sentences:
         threshold = self.diagnosis.evidence.thresholds.of(run)
         assert threshold is not None, "without a threshold no run is slow"
         typical, slow_below = self._amount(threshold.typical), self._amount(threshold.slow_below)
-        return f"typical here is {typical}, and less than {slow_below} is slow"
+        compared = with_hardware(self.diagnosis.evidence.hardware, run.members)
+        return f"typical{compared} here is {typical}, and less than {slow_below} is slow"
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.metric)
