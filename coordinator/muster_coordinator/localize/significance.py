@@ -20,10 +20,11 @@ wrongly named node loses its work."""
 def liars_among_peers(nodes: int, peers: int) -> int:
     """How many of a number of `peers`, which are compared with each other, may lie in a fleet of `nodes`.
 
-    They are as many as in the whole fleet, because nodes say themselves what they are; but fewer than half of the
-    peers. Prevents: of 64 nodes three may lie. Of four nodes of one kind, nothing could be known.
+    Nodes say themselves what they are, so liars may choose one kind of hardware: they may be twice as large a share of
+    it as of the fleet. Prevents: of 64 nodes three may lie. Of four nodes of one kind, nothing could be known if all
+    three might be among them.
     """
-    return min(liars_among(nodes), max((peers - 1) // 2, 1))
+    return min(liars_among(nodes), liars_among(2 * peers))
 
 
 def liars_may_explain(
@@ -33,9 +34,11 @@ def liars_may_explain(
 
     `drawn` has for each run the number of partners and the number of nodes from which they were drawn. One liar among
     the partners is enough to spoil a run, but no liar counts in two runs. `accepted` is the accepted number of wrong
-    convictions in a sweep. `peers` is the number of nodes of one kind of hardware, if partners are drawn among these.
+    convictions in a sweep. `peers` is the number of nodes of one kind of hardware, if partners are drawn among these;
+    only these meet the liars among them.
     """
-    liars, expected = liars_among_peers(nodes, nodes if peers is None else peers), float(nodes)
+    peers = nodes if peers is None else peers
+    liars, expected = liars_among_peers(nodes, peers), float(peers)
     for taken, (partners, among) in enumerate(drawn):
         expected *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
     return expected > accepted
@@ -44,7 +47,7 @@ def liars_may_explain(
 def controls_needed(nodes: int, peers: int) -> int:
     """How many of these peers must be drawn at random before it is too unlikely that all of them lie."""
     number = 1
-    while liars_may_explain(nodes, [(1, peers)] * number, FALSE_NODES * nodes, peers=peers):
+    while liars_may_explain(nodes, [(1, peers)] * number, FALSE_NODES * peers, peers=peers):
         number += 1
     return number
 

@@ -12,7 +12,7 @@ each. a and c are cleared. d and e have shown nothing.
 Each cached property takes time in proportion to the number of runs times their members, once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -41,12 +41,11 @@ class KnownHardware:
 
     def kind_of(self, node: str) -> Kind:
         """The kind as which a node counts: its own, or the most frequent one if there are too few of its own."""
-        kind = self.sites[node].hardware_kind
-        return self._most_frequent if kind in self.rare else kind
+        return self._kind_by_node[node]
 
     def kinds_of(self, nodes: Iterable[str]) -> frozenset[Kind]:
         """The kinds as which these nodes count."""
-        return frozenset(map(self.kind_of, nodes))
+        return frozenset(map(self._kind_by_node.__getitem__, nodes))
 
     def by_kind(self, nodes: Iterable[str]) -> Iterable[list[str]]:
         """These nodes in their order, those of each kind together."""
@@ -64,6 +63,11 @@ class KnownHardware:
         """The nodes of each kind that has too few to compare them with each other."""
         few = (item for item in self._declared.items() if len(item[1]) < FEWEST_OF_HARDWARE)
         return {kind: tuple(nodes) for kind, nodes in few}
+
+    @cached_property
+    def _kind_by_node(self) -> Mapping[str, Kind]:
+        kinds = ((node, site.hardware_kind) for node, site in self.sites.items())
+        return {node: self._most_frequent if kind in self.rare else kind for node, kind in kinds}
 
     @cached_property
     def _declared(self) -> Mapping[Kind, list[str]]:

@@ -199,7 +199,8 @@ class NextRound:
     def _runs_of(self, path: Path, met: set[str]) -> int:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
         missing = self._diagnosis.paths.any_runs_missing(path)
-        alike = {node for kind in self._kinds_bad_across(path) for node in self._hardware.kinds[kind]} - met
+        kinds = frozenset().union(*self._kinds_bad_across(path))
+        alike = {node for kind in kinds for node in self._hardware.kinds[kind]} - met
         others = [len(alike.intersection(self._evidence.fabric.leaves[leaf])) for leaf in path.ends if path.of_leaves]
         return missing if missing <= min(others, default=missing) else 0
 
@@ -218,18 +219,21 @@ class NextRound:
             self._add(nodes, PATH.format(*path.ends))
 
     def _at_ends(self, path: Path, met: set[str]) -> tuple[str, ...]:
-        """A free node at each end, both of a kind of hardware that was bad across the path; fewer if there are none."""
+        """A free node at each end, of the same hardware as a group that was bad across the path; fewer if none is."""
         nodes: tuple[str, ...] = ()
-        for kind in self._kinds_bad_across(path):
-            found = (self._pools[kind].take_at(leaf, met) for leaf in path.ends)
+        for kinds in self._kinds_bad_across(path):
+            found = (self._take_at(leaf, met, kinds) for leaf in path.ends)
             nodes = tuple(node for node in found if node is not None)
             if len(nodes) == 2:
                 break
         return nodes
 
-    def _kinds_bad_across(self, path: Path) -> Iterable[Kind]:
-        runs = self._diagnosis.paths.never_good[path]
-        return dict.fromkeys(self._hardware.kind_of(node) for run in runs for node in run.members)
+    def _take_at(self, leaf: str, met: set[str], kinds: frozenset[Kind]) -> str | None:
+        found = (self._pools[kind].take_at(leaf, met) for kind in sorted(kinds, key=str))
+        return next(filter(None, found), None)
+
+    def _kinds_bad_across(self, path: Path) -> Iterable[frozenset[Kind]]:
+        return dict.fromkeys(self._hardware.kinds_of(run.members) for run in self._diagnosis.paths.never_good[path])
 
     def _try_again(self) -> None:
         """Runs nodes alone once more that were bad across a path that had good runs too."""

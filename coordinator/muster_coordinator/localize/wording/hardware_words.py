@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
+from muster.nouns import count
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
 
 UNKNOWN = "of unknown kind"
@@ -23,7 +26,7 @@ class HardwareWords:
         return {_name(kind): nodes for kind, nodes in hardware.kinds.items()} if hardware.are_several else {}
 
     def sentences(self) -> Iterable[str]:
-        """One for each kind that was compared by itself, and one for each that has too few nodes for that."""
+        """How each kind was compared, and which paths were not crossed because nodes of one kind run together."""
         hardware = self.evidence.hardware
         for kind, nodes in hardware.kinds.items() if hardware.are_several else ():
             yield f"{len(nodes)} nodes with hardware {_name(kind)} were compared with each other{self._typical(kind)}"
@@ -31,6 +34,22 @@ class HardwareWords:
             if kind != (other := hardware.kind_of(nodes[0])):
                 only = "is the only node" if len(nodes) == 1 else "are the only nodes"
                 yield f"{' and '.join(nodes)} {only} with hardware {_name(kind)}: compared with hardware {_name(other)}"
+
+        if paths := self._paths_between_kinds():
+            yield (
+                f"no group crossed {count(len(paths), 'path')} between leaves with different hardware, such as"
+                f" {' to '.join(min(paths).ends)}; groups of strategy pairs do"
+            )
+
+    def _paths_between_kinds(self) -> set[Path]:
+        """The paths between leaves that have no kind of hardware in common, without those that a group crossed."""
+        hardware, fabric = self.evidence.hardware, self.evidence.fabric
+        if not hardware.are_several:
+            return set()
+        kinds = {leaf: hardware.kinds_of(nodes) for leaf, nodes in fabric.leaves.items()}
+        pairs = (pair for pair in combinations(sorted(kinds), 2) if kinds[pair[0]].isdisjoint(kinds[pair[1]]))
+        crossed = frozenset().union(*(fabric.paths(run.members) for run in self.evidence.runs))
+        return {Path(pair, of_leaves=True) for pair in pairs} - crossed
 
     def _typical(self, kind: Kind) -> str:
         """What runs of this kind typically reach; empty if too few ran."""

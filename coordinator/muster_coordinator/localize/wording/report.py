@@ -16,8 +16,8 @@ class DiagnosisReport:
 
     `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, which evidence it
     lacks. `hardware` has the nodes of each kind of hardware that were compared only with each other; it is empty if all
-    were. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node that
-    loses a smaller share than `smallest_loss` would not have been found.
+    were. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node
+    that loses a smaller share than `smallest_loss` would not have been found.
     """
 
     failed_nodes: tuple[FailedNode, ...]

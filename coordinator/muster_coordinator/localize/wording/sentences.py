@@ -1,7 +1,7 @@
 """Records and sentences about culprits and slow runs, with the numbers that are the evidence."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +9,7 @@ from muster.model import format_instant
 from muster.units import with_unit
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.direction import Direction, OneWay, one_way, one_way_threshold
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
 from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
@@ -49,7 +50,8 @@ class Sentences:
     def node(self, culprit: Culprit) -> FailedNode:
         """The record of a node that is convicted, or whose link or rails are."""
         (node,) = culprit.of
-        ways = one_way(node, culprit.runs, self._one_way_threshold) if culprit.slow else None
+        kind = self.diagnosis.evidence.hardware.kind_of(node)
+        ways = one_way(node, culprit.runs, self._one_way_thresholds[kind]) if culprit.slow else None
         reasons = (*self._reasons(culprit), *direction_words(ways), *hint_words(hints_of(node, culprit.runs)))
         return FailedNode(
             node=node,
@@ -108,8 +110,9 @@ class Sentences:
         return HardwareWords(self.diagnosis.evidence, self._amount)
 
     @cached_property
-    def _one_way_threshold(self) -> Threshold | None:
-        return one_way_threshold(self.diagnosis.evidence.runs)
+    def _one_way_thresholds(self) -> Mapping[Kind, Threshold | None]:
+        evidence = self.diagnosis.evidence
+        return {kind: one_way_threshold(evidence.thresholds.among(kind).runs) for kind in evidence.hardware.kinds}
 
     def _code(self, culprit: Culprit) -> str:
         return f"{self.check}.{'slow' if culprit.slow else 'failed'}"
