@@ -252,7 +252,7 @@ class LinkFaults:
         """
         evidence = self.clearance.nodes.evidence
         best = max(evidence.histories[other].best_together for other in evidence.fabric.neighbours(node))
-        return best < ALIKE * self._reached(node) or len(evidence.fabric.leaves_of(met)) == 1
+        return best < ALIKE_AT_A_LEAF * self._reached(node) or len(evidence.fabric.leaves_of(met)) == 1
 
     def _sides(self, node: str) -> frozenset[frozenset[str]]:
         """The known sides of the fabric with nodes of its kind of hardware; others run with it never."""

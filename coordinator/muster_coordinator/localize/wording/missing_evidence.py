@@ -111,10 +111,11 @@ def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _partners(diagnosis: Diagnosis, node: str) -> Iterator[str]:
-    """The partners that have not run with `node` yet."""
-    history = diagnosis.evidence.histories[node]
+    """The partners of its kind of hardware that have not run with `node` yet."""
+    history, hardware = diagnosis.evidence.histories[node], diagnosis.evidence.hardware
     met = {other for run in (*history.bad, *history.void) for other in run.others(node)}
-    return (other for other in diagnosis.partners if other not in met)
+    alike = (other for other in diagnosis.partners if hardware.kind_of(other) == hardware.kind_of(node))
+    return (other for other in alike if other not in met)
 
 
 def _names(nodes: frozenset[str]) -> str:
