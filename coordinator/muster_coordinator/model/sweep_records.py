@@ -112,13 +112,14 @@ class FailedNode(Data):
     """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`.
 
     `part` is the faulty part: node, node_link, or rail with the indices in `rails`. `direction` is send or receive if
-    only one of them is slow.
+    only one of them is slow. `intermittent` says that it also had good runs.
     """
 
     node: str
     part: str = "node"
     rails: tuple[int, ...] = ()
     direction: str | None = None
+    intermittent: bool = False
     code: str = ""
     confidence: float
     reasons: tuple[str, ...]
@@ -230,6 +231,11 @@ class SweepRecord(Data):
     def requester(self) -> str:
         """What has requested it, and who."""
         return self.origin if self.requested_by is None else f"{self.origin} by {self.requested_by}"
+
+    @property
+    def least_runs(self) -> int:
+        """The minimum number of runs of each cleared node. An aborted sweep may have run some nodes only once."""
+        return 1 if self.asked is None or self.state is SweepState.ABORTED else self.asked.passes
 
     @property
     def tested_nodes(self) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class Sentences:
             part=culprit.part,
             rails=culprit.rails,
             direction=None if ways is None else ways.slow,
+            intermittent=culprit.intermittent,
             code=self._code(culprit),
             confidence=culprit.confidence,
             reasons=reasons,
