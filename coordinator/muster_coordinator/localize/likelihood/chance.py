@@ -94,7 +94,7 @@ class Chances:
         return self._for_any_reason[self._crowd(run)]
 
     def reached(self, run: GroupRun) -> float:
-        """What a bad run reached, as the logarithm of a share of normal."""
+        """What a run reached, as the logarithm of a share of normal."""
         normal = self.evidence.thresholds.normal(run)
         share = run.objective / normal if run.objective and normal else 0.0
         return math.log(min(max(share, LEAST_REACHED), 1.0))
