@@ -33,22 +33,22 @@ SUSPECT = ran("n0", "n17", at=240.0)
 
 
 def thresholds(*runs: GroupRun) -> Thresholds:
-    return Thresholds(64, (*FIRST, *INSIDE, *runs), KnownFabric(SITES))
+    return Thresholds(64, 64, (*FIRST, *INSIDE, *runs), KnownFabric(SITES))
 
 
-QUIET = {
-    "beside two control pairs": ((2, *CONTROLS), 2, True),
-    "later, beside fewer groups": ((4, *CONTROLS), 0, True),
-    "beside more groups than the control pairs": ((2, *CONTROLS), 3, False),
-    "beside one control pair": ((2, CONTROLS[0]), 2, False),
-    "beside many groups": ((MANY, *CONTROLS), MANY, False),
+QUIET: dict[str, tuple[int, list[GroupRun], int, bool]] = {
+    "beside two control pairs": (2, [*CONTROLS], 2, True),
+    "later, beside fewer groups": (4, [*CONTROLS], 0, True),
+    "beside more groups than the control pairs": (2, [*CONTROLS], 3, False),
+    "beside one control pair": (2, [CONTROLS[0]], 2, False),
+    "beside many groups": (MANY, [*CONTROLS], MANY, False),
 }
 
 
 @cases("name", QUIET)
 def test_a_run_is_compared_with_control_pairs_beside_as_many_groups_or_more(name: str) -> None:
     """Beside fewer, they would only have been faster."""
-    (others, *controls), at, slow = QUIET[name]
+    others, controls, at, slow = QUIET[name]
     found = thresholds(*(beside(others, pair) for pair in controls))
     assert found.is_slow(beside(at, SUSPECT)) == slow
 
@@ -76,7 +76,7 @@ def test_other_pairs_are_no_controls(pair: GroupRun) -> None:
 
 def test_where_nothing_is_shared_no_control_pairs_are_needed() -> None:
     """The first round shows already what healthy nodes reach."""
-    assert Thresholds(64, (*[replace(run, objective=400.0) for run in FIRST],)).control_pairs_missing(0) == 0
+    assert Thresholds(64, 64, (*[replace(run, objective=400.0) for run in FIRST],)).control_pairs_missing(0) == 0
     assert thresholds().control_pairs_missing(0) == 2
     assert thresholds().control_pairs_missing(MANY) == 0
 
@@ -85,5 +85,5 @@ def test_contention_says_nothing_about_noise() -> None:
     """Values of the first round differ by how many groups met on a link; runs alone do not."""
     first = [replace(run, objective=150.0 + 4 * place) for place, run in enumerate(FIRST)]
     controls = [ran(f"n{node}", at=450.0) for node in (2, 3, 4, 6)]
-    found = Thresholds(64, (*first, *INSIDE, *controls), KnownFabric(SITES))
+    found = Thresholds(64, 64, (*first, *INSIDE, *controls), KnownFabric(SITES))
     assert found.is_slow(ran("n0", at=0.7 * 450))
