@@ -85,12 +85,12 @@ def controls_of(
     cleared: set[str] = set()
     bad: set[str] = set()
     for run in runs:
-        together = len(run.members) > 1
-        if run.outcome is RunOutcome.GOOD and cleared.issuperset(run.members) and bad.isdisjoint(run.members):
+        together, reached = len(run.members) > 1, run.objective if run.outcome is RunOutcome.GOOD else None
+        if reached and cleared.issuperset(run.members) and bad.isdisjoint(run.members):
             if not together:
-                alone.setdefault(run.members[0], run.objective or 0.0)
+                alone.setdefault(run.members[0], reached)
             elif is_beside_few(run) and not fabric.is_inside(run.members):
-                pairs.append(ControlPair(run.beside, run.objective or 0.0))
+                pairs.append(ControlPair(run.beside, reached))
         if together:
             (bad if is_bad(run) else cleared if clears(run) else set()).update(run.members)
     return Controls(alone, tuple(pairs))

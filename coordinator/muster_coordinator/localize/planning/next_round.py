@@ -9,7 +9,7 @@ are still free. Every node is in at most one group of a round. The order is that
 3. It then runs with a healthy partner, rail by rail if the check can: first from its rack, then from its leaf, then
    from elsewhere. It is cleared, or its link or rail is found.
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
-5. Nodes whose bad runs are explained by another node clear each other. Those that two good runs did not clear run alone.
+5. Nodes whose bad runs are explained by another node clear each other. What two good runs did not clear runs alone.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
 7. Suspects of earlier sweeps meet more partners while the suspicion is open.
 8. Controls run, to show what a healthy node reaches alone, and a healthy pair across leaves while few groups run.

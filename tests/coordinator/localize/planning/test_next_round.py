@@ -120,12 +120,12 @@ def test_control_pairs_run_beside_a_suspect_where_runs_share_links() -> None:
 
 def test_a_node_that_is_never_clear_runs_alone_once() -> None:
     """Two old nodes would run with each other again and again."""
-    old = [ran(*pair, at=0.85) for pair in (("n0", "n1"), ("n1", "n0"))]
-    slow = [replace(run, objective=0.85) for run in ACROSS[2:]]
-    runs = [*slow, *INSIDE, *old]
-    assert {("n0",), ("n1",)} <= asked(diagnosed(LEAVES, *runs))
-    done = [ran(node, at=0.8) for node in ("n0", "n1")]
-    assert {("n0",), ("n1",)}.isdisjoint(asked(diagnosed(LEAVES, *runs, *done)))
+    again = [replace(ran(*pair, at=0.75), beside=31) for pair in (("n0", "n17"), ("n1", "n18"))]
+    once, twice = (asked(diagnosed(LEAVES, *ACROSS, *INSIDE, *runs)) for runs in ([], again))
+    assert {("n0",), ("n1",)}.isdisjoint(once)
+    assert {("n0",), ("n1",)} <= twice
+    alone = [ran("n0"), ran("n1")]
+    assert {("n0",), ("n1",)}.isdisjoint(asked(diagnosed(LEAVES, *ACROSS, *INSIDE, *again, *alone)))
 
 
 def test_one_pair_at_a_time_crosses_the_links_of_a_leaf_that_runs_share() -> None:
