@@ -229,7 +229,9 @@ class Thresholds:
 
     @cached_property
     def _quiet(self) -> Mapping[int, Threshold | None]:
-        """The thresholds from control pairs, by the number of other groups that run at the same time."""
+        """The thresholds from control pairs, by the number of other groups beside them; none without contention."""
+        if not self.are_links_shared:
+            return {}
         spread = self._spread[RunKind.INSIDE]
         return {beside: self._controls.threshold(beside, spread) for beside in range(FEW_BESIDE + 1)}
 

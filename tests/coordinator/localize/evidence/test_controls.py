@@ -74,8 +74,10 @@ def test_other_pairs_are_no_controls(pair: GroupRun) -> None:
     assert thresholds(bad, CONTROLS[1], pair).control_pairs_missing(0) == 1
 
 
-def test_where_nothing_is_shared_no_control_pairs_are_needed() -> None:
-    """The first round shows already what healthy nodes reach."""
+def test_where_nothing_is_shared_control_pairs_do_not_count() -> None:
+    """The first round shows what healthy nodes reach. Two pairs across the best paths are no level for others."""
+    wide = [replace(run, objective=400.0 - 5 * place) for place, run in enumerate(FIRST)]
+    assert not Thresholds(64, 64, (*wide, *CONTROLS), KnownFabric(SITES)).is_slow(SUSPECT)
     assert Thresholds(64, 64, (*[replace(run, objective=400.0) for run in FIRST],)).control_pairs_missing(0) == 0
     assert thresholds().control_pairs_missing(0) == 2
     assert thresholds().control_pairs_missing(MANY) == 0
