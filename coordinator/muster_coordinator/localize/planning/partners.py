@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.model.probes import Site
 from muster_coordinator.normal.normality import liars_among
 
@@ -136,9 +136,9 @@ class PartnerPool:
 
 def pools_by_kind(
     nodes: Iterable[str], hardware: KnownHardware, seed: str, spotless: Set[str], doubted: Set[str]
-) -> Mapping[Kind, PartnerPool]:
+) -> Mapping[ComparedKind, PartnerPool]:
     """A pool for every kind of hardware, with those of these nodes that are of it: a pair of two kinds tells little."""
-    alike: dict[Kind, list[str]] = {kind: [] for kind in hardware.kinds}
+    alike: dict[ComparedKind, list[str]] = {kind: [] for kind in hardware.kinds}
     for node in nodes:
         alike[hardware.kind_of(node)].append(node)
     return {kind: PartnerPool(those, hardware.sites, seed, spotless, doubted) for kind, those in alike.items()}

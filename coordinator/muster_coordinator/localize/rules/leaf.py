@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, may_be_all_liars
@@ -84,7 +84,7 @@ class LeafFaults:
 
         Prevents: the switch lets through 40 % of what new nodes can do. Old ones do half of that at best, and pass.
         """
-        evidence, most = self.clearance.nodes.evidence, dict[Kind, float]()
+        evidence, most = self.clearance.nodes.evidence, dict[ComparedKind, float]()
         for node in suspects if evidence.hardware.are_several else ():
             reached = max(run.objective or 0.0 for run in self.clearance.nodes.suspects[node])
             kind = evidence.hardware.kind_of(node)

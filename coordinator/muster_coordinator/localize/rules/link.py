@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
@@ -204,7 +204,7 @@ class LinkFaults:
         nodes = self.clearance.nodes
         bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
         runs = [bad[partners] for partners in disjoint(bad)]
-        others = len({*nodes.evidence.hardware.peers(node)} - nodes.convicted.keys()) - 1
+        others = self._not_convicted[nodes.evidence.hardware.kind_of(node)] - 1
         candidates = len(nodes.evidence.sites)
         missing = nodes.ratios.runs_missing(runs, candidates)
         if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
@@ -215,6 +215,15 @@ class LinkFaults:
             nodes.evidence.runs_missing_beyond_noise(with_healthy),
             drawn_partners_missing(nodes.evidence, node, with_healthy),
         )
+
+    @cached_property
+    def _not_convicted(self) -> Mapping[ComparedKind, int]:
+        """The number of nodes of each kind of hardware that are not convicted by themselves."""
+        nodes = self.clearance.nodes
+        return {
+            kind: sum(node not in nodes.convicted for node in alike)
+            for kind, alike in nodes.evidence.hardware.kinds.items()
+        }
 
     def _crosses_bad_path(self, run: GroupRun) -> bool:
         """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""
@@ -272,7 +281,7 @@ class LinkFaults:
         return self._sides_by_kind[evidence.hardware.kind_of(node)]
 
     @cached_property
-    def _sides_by_kind(self) -> Mapping[Kind, frozenset[frozenset[str]]]:
+    def _sides_by_kind(self) -> Mapping[ComparedKind, frozenset[frozenset[str]]]:
         evidence = self.clearance.nodes.evidence
         return {
             kind: frozenset(evidence.sides[node] for node in nodes if node in evidence.sides)
