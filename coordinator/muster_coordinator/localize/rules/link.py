@@ -24,7 +24,7 @@ from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
-from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
+from muster_coordinator.localize.rules.leaf import ALIKE_AT_A_LEAF, LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
 from muster_coordinator.localize.significance import crowds
 from muster_coordinator.model.probes import GroupRun, RunOutcome
@@ -52,10 +52,6 @@ ALIKE = 1.25
 Chosen by simulation (noise 2 to 10 %). At 1.12, six healthy nodes behind an undeclared switch are convicted in 900
 sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
-
-
-ALIKE_AT_A_LEAF = 1.1
-"""The same for nodes with the label of one leaf: five standard deviations of the noise of a usual fabric."""
 
 
 @dataclass(frozen=True)
