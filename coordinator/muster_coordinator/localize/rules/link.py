@@ -104,12 +104,11 @@ class LinkFaults:
         if not any(run.objective is None or evidence.thresholds.of(run) is not None for run in alone):
             return False
         with_others = self._log_share(self.clearance.runs_with_healthy(node))
-        return self._log_share(alone) >= with_others / 2
+        return self._log_share(run for run in alone if run.objective is not None) >= with_others / 2
 
     def _log_share(self, runs: Iterable[GroupRun]) -> float:
-        """What runs reached on average, as the logarithm of a share of normal; 0 if nothing is known to compare."""
-        ratios = self.clearance.nodes.ratios
-        reached = [ratios.log_share(run) for run in runs if run.objective]
+        """What runs reached on average, as the logarithm of a share of normal; next to nothing if they broke."""
+        reached = [*map(self.clearance.nodes.ratios.log_share, runs)]
         return statistics.fmean(reached) if reached else 0.0
 
     @cached_property
