@@ -16,7 +16,7 @@ from tests.hosts.fleet import HUB, NODES, ManagedFleet
 from tests.hosts.machines import Hosts, booted
 
 CACHE = ROOT / ".cache" / "hosts"
-PACKAGES = ("systemd-sysv", "dbus", "openssh-server", "python3-venv", "mosquitto", "procps")
+PACKAGES = ("systemd-sysv", "dbus", "openssh-server", "python3-venv", "mosquitto", "procps", "sudo")
 
 
 @pytest.fixture(scope="session", autouse=True)
