@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.debian import path, run
@@ -25,12 +26,11 @@ echo '%s' >/home/{OPERATOR}/.ssh/authorized_keys
 
 
 class Host:
-    """A host that has booted. `files` is its file system as this machine sees it."""
+    """A host that has booted, with `pid` as its first process."""
 
     def __init__(self, name: str, address: str, pid: int) -> None:
         self.name = name
         self.address = address
-        self.files = Path(f"/proc/{pid}/root")
         self.network = Namespace(pid, has_users=False)
         self._enter = ["nsenter", f"--target={pid}", "--all", "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
 
@@ -55,12 +55,12 @@ class Host:
         return text if is_active else ""
 
 
+@dataclass(frozen=True)
 class Hosts:
     """Hosts by their names, and the network from which they are managed."""
 
-    def __init__(self, network: Namespace, hosts: dict[str, Host]) -> None:
-        self.network = network
-        self.by_name = hosts
+    network: Namespace
+    by_name: dict[str, Host]
 
     def __getitem__(self, name: str) -> Host:
         return self.by_name[name]
