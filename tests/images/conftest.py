@@ -21,7 +21,7 @@ from tests.debian import ROOT, debootstrap, path, pinned_wheels, release, run
 CACHE = ROOT / ".cache" / "images"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 EPOCH = "1700000000"
-EXTRAS = {"coordinator": "coordinator,kubernetes,postgres", "agent": "agent,kubernetes"}
+EXTRAS = {"coordinator": "artifacts,coordinator,kubernetes,postgres", "agent": "agent,artifacts,kubernetes"}
 """What each image installs beside the core. torch is for the base to bring."""
 
 
