@@ -18,16 +18,16 @@ from tests.corpus.excerpts import Excerpt, excerpts
 from muster import Finding, Severity
 from muster.references import applicable, shipped
 from muster_plugins.checks.kernel_log.check import judge, measure
-from muster_plugins.checks.kernel_log.drivers import LEVEL_ERROR
+from muster_plugins.checks.kernel_log.drivers import LEVEL_WARNING
 from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
 from muster_plugins.checks.kernel_log.log_reader import KernelLog
 from muster_plugins.checks.kernel_log.standing import StandingTimes
 from muster_plugins.shared.no_params import NoParams
 
-MOST_DISAGREEMENTS = 0.02
+MOST_DISAGREEMENTS = 0.03
 """Share of the excerpts of a half in which check and expert may differ."""
 
-MOST_MISSED = 0.04
+MOST_MISSED = 0.05
 """Share of the faults that may be missed."""
 
 RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
@@ -56,7 +56,7 @@ class Judged(NamedTuple):
 def found_in(excerpt: Excerpt, directory: Path) -> list[Finding]:
     """What the check says of a node whose kernel printed the excerpt."""
     now = int(time.monotonic() * 1e6)
-    lines = (f"{LEVEL_ERROR},{number},{now},-;{text}\n" for number, text in enumerate(excerpt.lines(), start=1))
+    lines = (f"{LEVEL_WARNING},{number},{now},-;{text}\n" for number, text in enumerate(excerpt.lines(), start=1))
     (directory / "kmsg").write_text("".join(lines), encoding="utf-8")
     log = KernelLog(
         kmsg=directory / "kmsg",

@@ -9,8 +9,8 @@ The table is `drivers.toml`. Each part, such as the disks, has a list of drivers
 Example: `lpfc 0000:82:00.0: 2:(0):2755 ADISC failure` is a fault, because each failure of a disk controller counts.
 `i40e 0000:3b:00.1: Failed configuring TC map 0` is none, because a network adapter works without traffic classes.
 
-What is read here is a WARNING; an ERROR needs a rule of its own. If the kernel's level is known, it must be `warning`
-or worse for `lost`, and `error` or worse for other failures.
+What is read here is a WARNING; an ERROR needs a rule of its own. If the kernel's level is known, it must be at least as
+bad as the `level` of the part.
 """
 
 import re
@@ -26,8 +26,8 @@ from muster.toml import shipped_table
 from muster_plugins.checks.kernel_log.events import ADDRESS, KernelEvent, normal_address
 from muster_plugins.checks.kernel_log.record_parser import Record
 
-LEVEL_ERROR, LEVEL_WARNING = 3, 4
-"""The kernel's levels: drivers use `error` for difficulties with the hardware (Linux, include/linux/kern_levels.h)."""
+LEVEL_WARNING = 4
+"""The kernel's level `warning`; what is worse has a lower one (Linux, include/linux/kern_levels.h)."""
 
 ANY_OTHER = "*"
 """In place of a driver: any other one whose device is at a PCI address."""
@@ -36,7 +36,7 @@ MOST_NAME = 24
 """Characters of the longest word that is taken for the name of a device."""
 
 _HEAD = re.compile(
-    r"(?:\[drm[:\w]* \[|<)?(?P<driver>(?P<letters>[A-Za-z]*)[\w-]*)\S*(?: " + f"(?P<address>{ADDRESS}))?"
+    r"\s*(?:\[drm[:\w]* \[|<)?(?P<driver>(?P<letters>[A-Za-z]*)[\w-]*)\S*(?: " + f"(?P<address>{ADDRESS}))?"
 )
 
 
@@ -66,25 +66,27 @@ class FailureWords(Data):
     harmless: AnyOf
     refused: AnyOf
 
-    def tell(self, text: str, counted: Counted, level: int | None) -> bool:
+    def tell(self, text: str, counted: Counted) -> bool:
         """Whether `text`, in small letters, tells of a fault, where the words of `counted` count."""
         if not self.stems.search(text) or self.harmless.search(text):
             return False
         if self.lost.search(text):
-            return level is None or level <= LEVEL_WARNING
-        if counted is Counted.LOST or not (level is None or level <= LEVEL_ERROR):
-            return False
-        if counted is Counted.VITAL and not self.vital.search(text):
+            return True
+        if counted is Counted.LOST or (counted is Counted.VITAL and not self.vital.search(text)):
             return False
         return bool(self.failed.search(text)) and not self.refused.search(text)
 
 
 class NodePart(Data):
-    """One row: a part of the node, its drivers, and the event that their failures are."""
+    """One row: a part of the node, its drivers, and the event that their failures are.
+
+    `level` is the mildest of the kernel's levels at which a line counts.
+    """
 
     code: str
     drivers: tuple[str, ...]
     counts: Counted
+    level: int = LEVEL_WARNING
     summary: str
     action: Action = Action.NONE
     source: str = Field(min_length=1)
@@ -118,9 +120,9 @@ def by_words(record: Record) -> KernelEvent | None:
     """The fault that the words of a record tell of; None without one, or if no driver speaks that matters."""
     head = _HEAD.match(record.text)
     part = head and _part(head)
-    if not head or not part:
+    if not head or not part or (record.level is not None and record.level > part.level):
         return None
-    if not driver_table().words.tell(record.text[head.end() :].lower(), part.counts, record.level):
+    if not driver_table().words.tell(record.text[head.end() :].lower(), part.counts):
         return None
     address = normal_address(head["address"] or record.device or "")
     return KernelEvent(

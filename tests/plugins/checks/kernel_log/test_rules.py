@@ -17,6 +17,11 @@ from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.checks.kernel_log.rules import by_rules, rule_groups
 
 REAL = [
+    (
+        "tasks_rcu_exit_srcu_stall: rcu_tasks grace period number 37 (since boot) gp_state: RTGS_POST_SCAN_TASKLIST is "
+        "11222989 jiffies old.",
+        "cpu_stalled WARNING NONE None",
+    ),
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
     # What programs left on an H200 with driver 580.159.04: one wrote to address 0, one stopped at an assertion, and one
     # wrote to a misaligned address.
