@@ -49,16 +49,7 @@ def copy_checkout(target: Path) -> Path:
 
 def build_wheel(source: Path, directory: Path) -> Path:
     """A wheel of muster from a checkout."""
-    build: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "--target",
-        "wheel",
-        "--directory",
-        directory,
-    ]
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(directory)]
     subprocess.run(build, cwd=source, check=True, capture_output=True)
     (built,) = directory.glob("gpu_muster-*.whl")
     return built
