@@ -46,3 +46,19 @@ def test_only_groups_that_are_being_formed_have_nodes_that_are_invited() -> None
     for _ in range(2):
         stage.note_answered(living)
     assert (stage.nodes_invited, stage.nodes_in_groups) == (0, 2)
+
+
+def test_a_node_alone_is_no_group_that_shares_links() -> None:
+    """Only live groups of several nodes count."""
+    stage = Round([PAIR, SOLO])
+    pair, solo = group(PAIR), Group("s-1.2", TASK, SOLO.members, (SOLO.reason,), Orders(1), 0.0)
+    counts = []
+    for step in (
+        lambda: stage.begin(pair, PAIR),
+        lambda: stage.begin(solo, SOLO),
+        lambda: stage.end(solo),
+        lambda: stage.end(pair),
+    ):
+        step()
+        counts.append(stage.live_together)
+    assert counts == [1, 1, 1, 0]

@@ -224,11 +224,13 @@ class Thresholds:
 
     def _across(self, run: GroupRun) -> Threshold | None:
         """Of a run across leaves: the higher of the usual threshold and that of control pairs beside as many groups."""
-        found = [threshold for threshold in (self._quiet.get(run.beside), self.together) if threshold is not None]
+        found = [
+            threshold for threshold in (self._from_controls.get(run.beside), self.together) if threshold is not None
+        ]
         return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
     @cached_property
-    def _quiet(self) -> Mapping[int, Threshold | None]:
+    def _from_controls(self) -> Mapping[int, Threshold | None]:
         """The thresholds from control pairs, by the number of other groups beside them; none without contention."""
         if not self.are_links_shared:
             return {}

@@ -37,7 +37,7 @@ SLOW_BY_CONTENTION = 0.2
 runs even while few groups run.
 
 Chosen by simulation, on a fabric with all disturbances at once: of 150 sweeps, 6 name something healthy at 0.015, and 3
-at 0.05 and at 0.2. No fault less is found."""
+at 0.05 and at 0.2. As many faults are found."""
 
 LEAST_REACHED = 0.05
 """A share of normal. A run that reached less, or nothing, is as good as broken."""
@@ -127,8 +127,8 @@ class Chances:
             bad[self._crowd(run)][run.group] = self.reached(run)
         return {
             crowd: Chance(number, bad[crowd], self._expected(crowd))
-            for (kind, quiet), number in runs.items()
-            for crowd in (Crowd(kind, quiet, False), Crowd(kind, quiet, True))
+            for (kind, few), number in runs.items()
+            for crowd in (Crowd(kind, few, False), Crowd(kind, few, True))
         }
 
     def _expected(self, crowd: Crowd) -> float:
