@@ -224,10 +224,7 @@ class Thresholds:
 
     def _across(self, run: GroupRun) -> Threshold | None:
         """Of a run across leaves: the higher of the usual threshold and that of control pairs beside as many groups."""
-        found = [
-            threshold for threshold in (self._from_controls.get(run.beside), self.together) if threshold is not None
-        ]
-        return max(found, key=lambda threshold: threshold.slow_below, default=None)
+        return _higher(self._from_controls.get(run.beside), self.together)
 
     @cached_property
     def _from_controls(self) -> Mapping[int, Threshold | None]:
@@ -308,9 +305,7 @@ class Thresholds:
         return runs
 
     def _within(self, spread: Spread, together: Threshold | None) -> Threshold | None:
-        own = self._together(RunKind.INSIDE, spread)
-        found = [threshold for threshold in (own, together) if threshold is not None]
-        return max(found, key=lambda threshold: threshold.slow_below, default=None)
+        return _higher(self._together(RunKind.INSIDE, spread), together)
 
     def _together(self, kind: RunKind, spread: Spread) -> Threshold | None:
         """The threshold for several nodes, after every value above `best`, which may be a lie, is cut to it.
@@ -344,6 +339,11 @@ class Thresholds:
         if not self.only_alone and not self.controls_missing:
             bounds.append(min(self._controls.alone.values()))
         return max(bounds, default=None)
+
+
+def _higher(*thresholds: Threshold | None) -> Threshold | None:
+    found = [threshold for threshold in thresholds if threshold is not None]
+    return max(found, key=lambda threshold: threshold.slow_below, default=None)
 
 
 def _of_one_host(spread: Spread) -> Spread:
