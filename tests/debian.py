@@ -30,10 +30,11 @@ def release() -> str:
     return str(name)
 
 
-def debootstrap(system: Path, *packages: str) -> None:
-    """Makes a file system with Debian's smallest system and these packages: the release of this machine."""
+def debootstrap(system: Path, *packages: str, suite: str | None = None) -> None:
+    """Makes a file system with Debian's smallest system and these packages: this machine's release or another suite."""
     targets = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Release: {release()}")
-    run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", release(), system, targets.split()[0])
+    include = f"--include={','.join(packages)}"
+    run("debootstrap", "--variant=minbase", include, suite or release(), system, targets.split()[0])
     for downloaded in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(system / downloaded)
 
