@@ -221,6 +221,8 @@ class CoordinatorLink:
             elif wanted != subscribed:
                 self.connected &= await switch(client, wanted - subscribed, subscribed - wanted)
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
+            if not floods and self._kept.is_to_be_tried(time.monotonic()):
+                await subscribe(client, (self._topics.every_node(NodeTopic.PRESENCE),))
             if self._kept.is_found_missing(time.monotonic()):
                 self._announce_at = 0.0
             if time.monotonic() >= beat_at:
