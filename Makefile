@@ -34,7 +34,7 @@ PURE := tests/test_architecture.py tests/test_cases.py tests/agent/decide tests/
 	tests/plugins $(SIMULATIONS) \
 	$(addprefix tests/coordinator/,evidence localize model normal quarantine references sweeps topology views)
 
-.PHONY: demo test alone side-by-side quick pure images pythons release costs newer-slurm lint docs \
+.PHONY: demo test alone side-by-side quick pure hosts images pythons release costs newer-slurm lint docs \
 	reference screenshots site constraints clean
 
 demo: $(VENV)/.installed
@@ -64,6 +64,11 @@ pure: $(VENV)/.installed-for-tests
 images: $(FOR_TESTS)
 	.ci/system-packages images
 	$(PYTEST) -s --timeout 1200 --durations 10 tests/images
+
+# Boots hosts with systemd in namespaces and installs muster on them with Ansible. No part of `make test`: it takes minutes.
+hosts: $(FOR_TESTS)
+	.ci/system-packages hosts
+	$(PYTEST) --timeout 1800 --durations 10 tests/hosts
 
 # The tests of `make quick` on every Python that muster promises, each in an environment of its own.
 pythons: $(FOR_TESTS)

@@ -21,7 +21,7 @@ from release.agreement import changes, disagreements
 from release.sbom import bill_of_materials
 
 PACKAGE = "gpu-muster"
-EXTRAS = ("agent", "coordinator", "kubernetes", "postgres")
+EXTRAS = ("agent", "artifacts", "coordinator", "kubernetes", "postgres")
 """What the bill of materials covers. torch and CUDA come with the image's base or from its own index."""
 
 NAMES_VERSIONS = ("docker", "daemonset", "docs")

@@ -28,7 +28,7 @@ def recipe(target: str, venv: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "target",
-    ["alone", "costs", "docs", "images", "lint", "pure", "quick", "release", "side-by-side", "site", "test"],
+    ["alone", "costs", "docs", "hosts", "images", "lint", "pure", "quick", "release", "side-by-side", "site", "test"],
 )
 def test_a_target_installs_what_it_uses(target, tmp_path):
     """In a fresh clone each target installs muster with what its tests need before it runs anything of it."""
@@ -41,7 +41,7 @@ def test_a_target_installs_what_it_uses(target, tmp_path):
     assert f"touch {venv}/.installed-for-tests" in commands[: uses[0]]
 
 
-@pytest.mark.parametrize("target", ["alone", "costs", "images", "side-by-side", "test"])
+@pytest.mark.parametrize("target", ["alone", "costs", "hosts", "images", "side-by-side", "test"])
 def test_tests_with_servers_have_them(target, tmp_path):
     """In a fresh clone what runs tests with real servers installs these first."""
     commands = recipe(target, tmp_path)

@@ -5,6 +5,7 @@ None of it is a fault: nothing can be replaced, and a method that names a part b
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from benchmarks.fabric.flows import Floats, Numbers
@@ -29,6 +30,13 @@ LEFT_OVER = 0.5
 """Flows of others on a congested uplink, for each NIC that the uplink was built for."""
 
 
+class OlderNodes(NamedTuple):
+    """Nodes of one older generation: their `share` of the fleet, and their `speed` as a share of normal."""
+
+    share: float
+    speed: float = 0.5
+
+
 @dataclass(frozen=True, kw_only=True)
 class Disturbances:
     """What disturbs a fleet.
@@ -49,8 +57,8 @@ class Disturbances:
     rack_drift: float = 0.0
     congestion: float = 0.0
     lasting: bool = False
-    slower_nodes: float = 0.0
-    slower_speed: float = 0.5
+    older: tuple[OlderNodes, ...] = ()
+    by_leaf: bool = False
 
 
 class DisturbedFleet:
@@ -67,7 +75,7 @@ class DisturbedFleet:
         self._disturbances = disturbances
         self._passing = passing
         nodes, leaves = network.nodes, len(network.wiring.leaves)
-        self.slower = slower_nodes(disturbances, nodes, lasting)
+        self.generation = generations(disturbances, nodes, lasting)
         self._node_phase = lasting.random(nodes)
         self._rack_phase = lasting.random(nodes)[network.rack_of]
         self._congested = lasting.random(leaves) < disturbances.congestion
@@ -77,8 +85,8 @@ class DisturbedFleet:
         """The speed of each node in a round; 1 is normal."""
         node, rack = self._disturbances.node_drift, self._disturbances.rack_drift
         speed = (1 - node * _heat(self._node_phase, moment)) * (1 - rack * _heat(self._rack_phase, moment))
-        speed[self.slower] *= self._disturbances.slower_speed
-        found: Floats = speed * self._node_speed
+        speeds = np.array([1.0, *(older.speed for older in self._disturbances.older)])
+        found: Floats = speed * self._node_speed * speeds[self.generation]
         return found
 
     def other_traffic(self) -> Numbers:
@@ -109,9 +117,16 @@ class DisturbedFleet:
         return np.minimum(TAIL_FROM * (1 + self._passing.pareto(TAIL_INDEX, runs)), LONGEST_TAIL)
 
 
-def slower_nodes(disturbances: Disturbances, nodes: int, lasting: np.random.Generator) -> Numbers:
-    """The nodes of the older generation: the first that is drawn for a fleet."""
-    return lasting.permutation(nodes)[: round(disturbances.slower_nodes * nodes)]
+def generations(disturbances: Disturbances, nodes: int, lasting: np.random.Generator) -> Numbers:
+    """The generation of each node, 0 for the newest: the first that is drawn for a fleet."""
+    drawn = lasting.permutation(nodes)
+    waiting = np.arange(nodes) if disturbances.by_leaf else drawn
+    found = np.zeros(nodes, dtype=np.int64)
+    for generation, older in enumerate(disturbances.older, start=1):
+        count = round(older.share * nodes)
+        found[waiting[:count]] = generation
+        waiting = waiting[count:]
+    return found
 
 
 def _heat(phase: Floats, moment: int) -> Floats:

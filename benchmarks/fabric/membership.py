@@ -1,7 +1,7 @@
 """What goes wrong with members of groups: labels, invitations, agents that vanish, ranks that end each other."""
 
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -9,7 +9,8 @@ from benchmarks.fabric.network import FatTree
 
 from muster_coordinator.model.probes import Site
 
-TYPES = ("new", "old")
+TYPES = ("new", "old", "oldest")
+"""The machine types of the generations, the newest first."""
 
 
 class HangEnding(StrEnum):
@@ -51,12 +52,12 @@ def leaf_name(leaf: int) -> str:
 
 
 def labelled(
-    network: FatTree, membership: Membership, lots: random.Random, older: Collection[int] = ()
+    network: FatTree, membership: Membership, lots: random.Random, generation: Sequence[int] = ()
 ) -> dict[str, Site]:
     """The sites as a coordinator knows them, in topology order: those without a label first, then by rack and name.
 
-    A node with a wrong label is labelled as if it stood in the first rack of that leaf. `older` nodes are of another
-    machine type.
+    A node with a wrong label is labelled as if it stood in the first rack of that leaf. `generation` has that of each
+    node; without it, all are of the newest.
     """
     leaf_of, rack_of = network.leaf_of.tolist(), network.rack_of.tolist()
     first = {leaf: leaf_of.index(leaf) for leaf in set(leaf_of)}
@@ -66,7 +67,7 @@ def labelled(
         wrong[node] = lots.choice([leaf for leaf in first if leaf != leaf_of[node]] or [leaf_of[node]])
     missing = {*lots.sample(nodes, round(membership.unlabelled * network.nodes))}
     place_of = {node: first[wrong[node]] if node in wrong else node for node in nodes}
-    types = {node: TYPES[node in older] if membership.typed else None for node in nodes}
+    types = {node: TYPES[generation[node] if generation else 0] if membership.typed else None for node in nodes}
     sites = {name_of(node): Site(name_of(node), hardware_kind=types[node]) for node in nodes if node in missing}
     for node in sorted(set(nodes) - missing, key=lambda node: (rack_of[place_of[node]], node)):
         place = place_of[node]

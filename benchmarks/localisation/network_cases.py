@@ -11,7 +11,7 @@ from functools import partial
 
 from benchmarks.fabric.collectives import Collective
 from benchmarks.fabric.defects import BrokenPart, Defect
-from benchmarks.fabric.disturbances import Disturbances
+from benchmarks.fabric.disturbances import Disturbances, OlderNodes
 from benchmarks.fabric.membership import HangEnding, Membership
 from benchmarks.fabric.network import RAILS, FatTree, Wiring, even_leaves, lopsided_leaves, uneven_leaves
 from benchmarks.fabric.swept_fleet import FleetSetup
@@ -25,6 +25,8 @@ WAYS = 4
 
 SLOW, BARELY_SLOW = 0.4, 0.7
 """What a slow part delivers, as a share of normal."""
+
+HALF_OLD = (OlderNodes(0.5),)
 
 FEWEST_AT_LEAF = 3
 """With fewer nodes, a bad leaf cannot be told from bad links of its nodes."""
@@ -88,11 +90,22 @@ CONDITIONS: dict[str, FleetCondition] = {
     "hot racks": partial(fleet, disturbances=Disturbances(rack_drift=0.12)),
     "congestion": partial(fleet, disturbances=Disturbances(congestion=0.25)),
     "lasting congestion": partial(fleet, disturbances=Disturbances(congestion=0.25, lasting=True)),
-    "two generations": partial(fleet, disturbances=Disturbances(slower_nodes=0.5)),
+    "two generations": partial(fleet, disturbances=Disturbances(older=HALF_OLD)),
     "two generations, declared": partial(
-        fleet, disturbances=Disturbances(slower_nodes=0.5), membership=Membership(typed=True)
+        fleet, disturbances=Disturbances(older=HALF_OLD), membership=Membership(typed=True)
     ),
-    "60% at half speed": partial(fleet, disturbances=Disturbances(slower_nodes=0.6)),
+    "two generations by leaf, declared": partial(
+        fleet, disturbances=Disturbances(older=HALF_OLD, by_leaf=True), membership=Membership(typed=True)
+    ),
+    "three generations, declared": partial(
+        fleet,
+        disturbances=Disturbances(older=(OlderNodes(0.25, 0.75), OlderNodes(0.25))),
+        membership=Membership(typed=True),
+    ),
+    "a few old nodes, declared": partial(
+        fleet, disturbances=Disturbances(older=(OlderNodes(1 / 16),)), membership=Membership(typed=True)
+    ),
+    "60% at half speed": partial(fleet, disturbances=Disturbances(older=(OlderNodes(0.6),))),
     "a bad day": partial(
         fleet,
         leaves=uneven_leaves,

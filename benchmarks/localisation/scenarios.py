@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from benchmarks.fabric.defects import BrokenPart, Defect
-from benchmarks.fabric.disturbances import Disturbances, slower_nodes
+from benchmarks.fabric.disturbances import Disturbances, generations
 from benchmarks.fabric.membership import Membership, labelled, leaf_name, name_of
 from benchmarks.fabric.network import FatTree
 from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet, number_of
@@ -75,8 +75,8 @@ def on_network(drawing: Drawing, case: NetworkCase) -> Scenario:
     drawn = case(drawing.nodes, lots)
     noisy = replace(drawn.disturbances, noise=max(drawing.noise, drawn.disturbances.noise))
     setup = replace(drawn, disturbances=noisy, max_parallel=drawing.max_parallel)
-    older = slower_nodes(setup.disturbances, drawing.nodes, np.random.default_rng(number_of(drawing.name)))
-    sites = labelled(setup.network, setup.membership, lots, frozenset(older.tolist()))
+    generation = generations(setup.disturbances, drawing.nodes, np.random.default_rng(number_of(drawing.name)))
+    sites = labelled(setup.network, setup.membership, lots, generation.tolist())
     fabric = SweptFleet(setup, sites, drawing.name, drawing.method)
     return Scenario(fabric, sites, truth_of(setup.network, setup.defects), normal_of(setup))
 

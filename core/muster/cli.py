@@ -25,6 +25,7 @@ from muster.terminal import for_terminal, say
 GROUP = "muster.commands"
 
 INTERRUPTED = 128 + signal.SIGINT
+TERMINATED = 128 + signal.SIGTERM
 _NOBODY_READS = 128 + signal.SIGPIPE
 _OF_A_CLOSED_PIPE = "PacifyFlushWrapper"
 """The object that typer puts in place of stdout when the reader of the output is gone, before it exits with 1."""
@@ -156,6 +157,7 @@ def main() -> None:
 
     A bug ends with its traceback and 70. Neither it nor a closed pipe may end with 1, which means WARN.
     """
+    _end_at_sigterm()
     arguments = _colour_option_first(sys.argv[1:])
     try:
         code = get_command(app).main(arguments, prog_name="muster", standalone_mode=False)
@@ -177,6 +179,16 @@ def main() -> None:
         say("muster: completion works in bash, zsh and fish; run this in one of them", file=sys.stderr)
         code = EX_USAGE
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_at_sigterm() -> None:
+    """Lets SIGTERM end the first process of a container, too, before a daemon handles it in its own way.
+
+    The kernel drops a signal for that process as long as it has no handler, so a pod that is deleted while it starts
+    would be killed only after its grace period.
+    """
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def _colour_option_first(arguments: list[str]) -> list[str]:

@@ -67,6 +67,7 @@ class Connections:
         # The start of each wait; the connection that waits longest comes first.
         self._waiting: dict[_Connection, float] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._has_ended = False
         self._limit = LogLimit()
 
     def __len__(self) -> int:
@@ -97,6 +98,9 @@ class Connections:
 
     def enter(self, connection: "_Connection") -> bool:
         """Admits a new connection, if necessary in place of the one that waits longest; False if none can be closed."""
+        if self._has_ended:
+            connection.transport.abort()
+            return False
         # The limit of the address comes first: a host that has too many connections loses one of its own.
         if not (self._has_room_for(connection.address) and self._has_room()):
             self.refused += 1
@@ -130,6 +134,13 @@ class Connections:
     def stop_waiting(self, connection: "_Connection") -> None:
         """Notes that the connection does not wait for its client any more."""
         self._waiting.pop(connection, None)
+
+    def end(self) -> None:
+        """Ends all connections at once, and from now on each new one. Those that are being closed may send the rest."""
+        self._has_ended = True
+        for connection in tuple(self._open.values()):
+            if not connection.transport.is_closing():
+                connection.transport.abort()
 
     def cut(self, connection: "_Connection", why: str) -> None:
         """Ends a connection at once, counts it and logs why."""

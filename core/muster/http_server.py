@@ -77,6 +77,22 @@ async def serving(
         try:
             yield
         finally:
-            server.close()
+            try:
+                await _accept_no_more(listener)
+            finally:
+                server.close()
     finally:
-        await runner.cleanup()
+        try:
+            await runner.cleanup()
+        finally:
+            app[CONNECTIONS].end()  # of what a second cancellation has left
+
+
+async def _accept_no_more(listener: socket.socket) -> None:
+    """Leaves new connections to the kernel's queue, and waits until the server has taken in those that it accepted.
+
+    asyncio drops a connection that it has accepted and not yet taken in when the server closes: the client would wait
+    for an answer until Python's garbage collection closes the socket.
+    """
+    asyncio.get_running_loop().remove_reader(listener)
+    await asyncio.sleep(0)

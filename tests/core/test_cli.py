@@ -2,11 +2,13 @@
 
 import errno
 import json
+import signal
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, version
 from typing import Any
 
+import psutil
 import pytest
 import typer
 from typer.core import TyperCommand
@@ -339,3 +341,24 @@ def test_output_that_nobody_reads_does_not_end_like_a_verdict(monkeypatch):
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 141
+
+
+@pytest.mark.usefixtures("live")
+def test_sigterm_ends_the_first_process_of_a_container_while_it_starts():
+    """The kernel drops signals for which that process has no handler."""
+    program = (
+        "import sys, time\nfrom muster import cli\n"
+        "def start(*_, **__):\n    print('starts', flush=True)\n    time.sleep(60)\n"
+        "cli.get_command = lambda _: type('Command', (), {'main': start})\n"
+        "cli.main()"
+    )
+    first_of_its_own = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"]
+    with subprocess.Popen([*first_of_its_own, sys.executable, "-c", program], stdout=subprocess.PIPE) as outside:
+        try:
+            assert outside.stdout
+            assert outside.stdout.readline() == b"starts\n"
+            (first,) = psutil.Process(outside.pid).children()
+            first.terminate()
+            assert outside.wait(20) == 128 + signal.SIGTERM
+        finally:
+            outside.kill()

@@ -8,8 +8,6 @@ import structlog
 
 from muster.connections import PROGRESS_BYTES, WAIT_S, Connections, most_connections
 
-pytestmark = pytest.mark.usefixtures("live")
-
 pytestmark = pytest.mark.looptime
 
 
@@ -30,6 +28,9 @@ class Line(asyncio.Transport):
 
     def close(self):
         self.state = "closed"
+
+    def is_closing(self):
+        return self.state != "open"
 
     def abort(self):
         self.state = "aborted"
@@ -225,6 +226,17 @@ async def test_a_closed_connection_is_forgotten():
     server.connections.start_work(None)
     await asyncio.sleep(2 * WAIT_S)
     assert line.state == "open"  # nothing is done to it any more
+
+
+async def test_at_the_end_all_connections_end():
+    """At once, whatever they do, and later ones as they come; an answer that is still being sent may go on."""
+    server = Server(4)
+    waiting, at_work, closing = server.connect(), server.connect(work=True), server.connect()
+    closing.close()
+    server.connections.end()
+    late = server.connect()
+    assert states([waiting, at_work, closing, late]) == ["aborted", "aborted", "closed", "aborted"]
+    assert len(server.served) == 3
 
 
 async def test_a_flood_is_one_line_in_the_log():

@@ -47,6 +47,12 @@ TAINT = {"key!": str, "value": str, "effect!": EFFECT}
 TOLERATION = {"key": str, "operator": {"Exists", "Equal"}, "effect": EFFECT}
 SELECTOR = {"matchLabels": TEXTS}
 
+TRAINING_REPLICAS = {
+    "replicas": int,
+    "restartPolicy": {"Always", "OnFailure", "Never", "ExitCode"},
+    "template": POD_TEMPLATE,
+}
+
 SPECS: dict[str, dict[str, dict[str, Any]]] = {
     # https://kueue.sigs.k8s.io/docs/reference/kueue.v1beta2/
     "kueue.x-k8s.io/v1beta2": {
@@ -81,6 +87,18 @@ SPECS: dict[str, dict[str, dict[str, Any]]] = {
             "network": {"enableDNSHostnames": bool, "publishNotReadyAddresses": bool},
             "failurePolicy": {"maxRestarts": int},
             "replicatedJobs": [{"name!": str, "replicas": int, "template!": {"spec!": JOB}}],
+        },
+    },
+    # https://www.kubeflow.org/docs/components/trainer/legacy-v1/user-guides/pytorch/
+    "kubeflow.org/v1": {
+        "PyTorchJob": {
+            "runPolicy!": {
+                "backoffLimit": int,
+                "activeDeadlineSeconds": int,
+                "ttlSecondsAfterFinished": int,
+                "cleanPodPolicy": {"All", "Running", "None"},
+            },
+            "pytorchReplicaSpecs!": {"Master": TRAINING_REPLICAS, "Worker": TRAINING_REPLICAS},
         },
     },
     # https://ray-project.github.io/kuberay/reference/api/

@@ -20,6 +20,7 @@ Place = tuple[str | int, ...]
 
 FLAVOR: Place = ("spec", "resourceGroups", 0, "flavors", 0)
 WORKER: Place = ("spec", "workerGroupSpecs", 0)
+MASTER: Place = ("spec", "pytorchReplicaSpecs", "Master")
 CONTAINER: Place = ("template", "spec", "containers", 0)
 JOB: Place = ("spec", "replicatedJobs", 0, "template", "spec")
 
@@ -58,6 +59,7 @@ def test_every_kind_has_an_example():
         ("JobSet", (*JOB, "completion")),
         ("JobSet", (*JOB, *CONTAINER, "gpus")),
         ("RayCluster", (*WORKER, *CONTAINER, "gpus")),
+        ("PyTorchJob", ("spec", "pytorchReplicaSpecs", "Launcher")),
     ],
 )
 def test_an_unknown_field(kind, place):
@@ -77,6 +79,7 @@ def test_an_unknown_field(kind, place):
         ("JobSet", (*JOB, "template")),
         ("RayCluster", (*WORKER, "template")),
         ("RayCluster", (*WORKER, *CONTAINER, "name")),
+        ("PyTorchJob", ("spec", "runPolicy")),
     ],
 )
 def test_a_missing_field(kind, place):
@@ -98,6 +101,7 @@ def test_a_missing_field(kind, place):
         ("JobSet", ("spec", "suspend"), None, "bool"),
         ("JobSet", ("spec", "network"), [], "an object"),
         ("JobSet", ("spec",), None, "an object"),
+        ("PyTorchJob", (*MASTER, "restartPolicy"), "Sometimes", "one of Always, ExitCode, Never, OnFailure"),
         ("Topology", ("spec", "levels"), "host", "a list"),
         ("Topology", ("spec", "levels", 0), "host", "an object"),
         ("Network", ("spec", "type"), "L4", "one of Device, L2, L3"),

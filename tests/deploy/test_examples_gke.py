@@ -19,14 +19,19 @@ from muster.config import Config, load
 from muster.topology_labels import KNOWN
 from muster_agent.acceptance.job import AcceptanceJob, detect
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
+from muster_plugins.notifiers.artifacts.settings import ArtifactSettings
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 from muster_plugins.shared.nccl.environment import profiles
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "gke"
 FILES = sorted(path.name for path in EXAMPLES.iterdir())
 MANIFESTS = [name for name in FILES if name.endswith(".yaml") and name != "kustomization.yaml"]
-JOBS = {"acceptance-job.yaml": ("acceptance-0.acceptance", "gib-a3u"), "sweep.yaml": ("sweep-node-0-0.sweep", "gib-a4")}
-"""By file, the first pod's name in DNS and the profile of its machine."""
+JOBS = {
+    "acceptance-job.yaml": ("acceptance-0.acceptance", "gib-a3u", 2),
+    "sweep.yaml": ("sweep-node-0-0.sweep", "gib-a4", 2),
+    "train.yaml": ("train-node-0-0.train", "gib-a3u", 3),
+}
+"""By file, the first pod's name in DNS, the profile of its machine, and the number of pods."""
 
 NETWORKS = {"default", *(f"rdma-{port}" for port in range(8))}
 
@@ -42,10 +47,20 @@ def of_kind(name: str, kind: str) -> dict[str, Any]:
 
 def job(name: str) -> Any:
     """The specification of the Job in a file."""
-    if name == "sweep.yaml":
-        (replicated,) = of_kind(name, "JobSet")["spec"]["replicatedJobs"]
-        return replicated["template"]["spec"]
-    return of_kind(name, "Job")["spec"]
+    if name == "acceptance-job.yaml":
+        return of_kind(name, "Job")["spec"]
+    (replicated,) = of_kind(name, "JobSet")["spec"]["replicatedJobs"]
+    return replicated["template"]["spec"]
+
+
+def all_containers(template: Any) -> list[Any]:
+    return [*template["spec"].get("initContainers", []), *template["spec"]["containers"]]
+
+
+def of_muster(template: Any) -> Any:
+    """The container of a pod that runs muster."""
+    (container,) = (each for each in all_containers(template) if "/muster-agent:" in each["image"])
+    return container
 
 
 def ray_templates() -> tuple[Any, Any]:
@@ -131,12 +146,14 @@ def test_every_network_of_the_pods_is_one_of_the_nodes(pools):
 def test_pods_load_gib_of_the_node():
     """From where Google's installer puts it, as the agents do."""
     for template in gpu_templates():
-        (container,) = template["spec"]["containers"]
         paths = {each["name"]: each["hostPath"]["path"] for each in template["spec"]["volumes"] if "hostPath" in each}
-        mounts = {each["mountPath"]: paths.get(each["name"]) for each in container["volumeMounts"]}
-        assert mounts["/usr/local/gib"] == "/home/kubernetes/bin/gib"
-        assert mounts["/usr/local/nvidia"] == "/home/kubernetes/bin/nvidia"
-        assert {"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"} in container["env"]
+        for container in all_containers(template):
+            mounts = {each["mountPath"]: paths.get(each["name"]) for each in container["volumeMounts"]}
+            assert mounts["/usr/local/nvidia"] == "/home/kubernetes/bin/nvidia"
+            assert {"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"} in container["env"]
+            uses_network = "IPC_LOCK" in container["securityContext"]["capabilities"].get("add", [])
+            assert mounts.get("/usr/local/gib") == ("/home/kubernetes/bin/gib" if uses_network else None)
+        assert uses_network
 
 
 def test_no_work_tolerates_a_taint_of_muster(actor):
@@ -152,7 +169,7 @@ def test_no_work_tolerates_a_taint_of_muster(actor):
 def test_a_workload_has_one_podset_in_its_request():
     """GKE refuses a ProvisioningRequest with several; Kueue leaves out pods without managed resources."""
     managed = set(of_kind("queues.yaml", "ProvisioningRequestConfig")["spec"]["managedResources"])
-    for templates in ([job("acceptance-job.yaml")["template"]], list(ray_templates())):
+    for templates in ([job("acceptance-job.yaml")["template"]], [job("train.yaml")["template"]], [*ray_templates()]):
         asked = [
             {name for container in each["spec"]["containers"] for name in container["resources"]["limits"]}
             for each in templates
@@ -181,6 +198,7 @@ def test_workloads_wait_in_these_queues():
         "acceptance-job.yaml": ("Job", "h200"),
         "ray-cluster.yaml": ("RayCluster", "h200"),
         "sweep.yaml": ("JobSet", "a4"),
+        "train.yaml": ("JobSet", "h200"),
     }
     for name, (kind, queue) in queued.items():
         workload = of_kind(name, kind)
@@ -201,23 +219,24 @@ def test_topology_has_the_levels_that_muster_knows():
 def test_each_pod_finds_the_others(name):
     """By the name that the first one has in DNS; never two on a node."""
     spec = job(name)
-    (container,) = spec["template"]["spec"]["containers"]
+    container = of_muster(spec["template"])
+    address, profile, size = JOBS[name]
     assert spec["completionMode"] == "Indexed"
-    assert spec["completions"] == spec["parallelism"] == 2
-    address, profile = JOBS[name]
-    for index in range(2):
+    assert spec["completions"] == spec["parallelism"] == size
+    for index in range(size):
         variables = environment(container, index)
-        expected = AcceptanceJob(rank=index, size=2, local_rank=0, local_size=1, address=address, port=29400)
+        expected = AcceptanceJob(rank=index, size=size, local_rank=0, local_size=1, address=address, port=29400)
         assert detect(variables) == expected
         assert variables["MUSTER_PLUGINS__COLLECTIVE__PROFILE"] == profile
         load(None, variables)
     understood(container["args"])
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", [*JOBS, "ray-cluster.yaml"])
 def test_the_suite_of_a_job_exists(name, tmp_path):
     """With the settings that are mounted, every parameter of its steps is one of the check."""
-    (container,) = job(name)["template"]["spec"]["containers"]
+    container = of_muster(ray_templates()[1] if name == "ray-cluster.yaml" else job(name)["template"])
+    understood(container["args"])
     suite = next(argument.partition("=")[2] for argument in container["args"] if argument.startswith("--suite="))
     path = tmp_path / "muster.toml"
     path.write_text(of_kind(name, "ConfigMap")["data"]["muster.toml"])
@@ -225,6 +244,27 @@ def test_the_suite_of_a_job_exists(name, tmp_path):
     found = plugins.load(Config(settings))
     asked = AcceptanceRequest(names=(), every=False, suite=suite, quick=False, params={})
     assert plan_of(asked, settings, plugins.collect_checks(found), found.failed).suite == suite
+
+
+def test_a_worker_of_ray_checks_its_node_alone_before_ray_starts():
+    """It has no rank. If the node fails, the pod does, and KubeRay makes another one."""
+    _head, worker = ray_templates()
+    preflight = of_muster(worker)
+    assert preflight in worker["spec"]["initContainers"]
+    assert detect(environment(preflight, 0)) is None
+    assert worker["spec"]["restartPolicy"] == "Never"
+    gpus = [container["resources"]["limits"]["nvidia.com/gpu"] for container in all_containers(worker)]
+    assert gpus == [8, 8]
+
+
+def test_the_sweep_stores_its_report_in_a_bucket(tmp_path):
+    """Below the URL in its settings, as a ServiceAccount of its own."""
+    pod = job("sweep.yaml")["template"]["spec"]
+    assert pod["serviceAccountName"] == of_kind("sweep.yaml", "ServiceAccount")["metadata"]["name"]
+    assert "--store" in of_muster(job("sweep.yaml")["template"])["args"]
+    path = tmp_path / "muster.toml"
+    path.write_text(of_kind("sweep.yaml", "ConfigMap")["data"]["muster.toml"])
+    assert Config(load(path, {})).plugin("artifacts", ArtifactSettings).url == "gs://my-bucket/muster"
 
 
 def test_ray_has_the_profile_of_the_machine():

@@ -1,6 +1,7 @@
-"""The examples of a preflight before a JobSet trains and before Ray starts. Slurm's own tests have that for Slurm."""
+"""The examples of a preflight before a job trains and before Ray starts. Slurm's own tests have that for Slurm."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 from benchmarks.free_ports import free_port
-from tests.deploy.custom_resources import problems
 from tests.deploy.test_examples import environment, understood
 
 from muster import plugins
@@ -21,26 +21,59 @@ from muster_agent.commands.preflight_run import GangFiles
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 RAY_START = EXAMPLES / "ray" / "ray-start"
-OBJECTS = list(yaml.safe_load_all((EXAMPLES / "kubernetes" / "preflight-jobset.yaml").read_text(encoding="utf-8")))
-SETTINGS, JOB_SET = OBJECTS
+JOB_SETS = ("kubernetes/preflight-jobset.yaml", "gke/train.yaml")
+PYTORCH_JOB = "kubernetes/preflight-pytorchjob.yaml"
+
+
+def objects(file: str) -> dict[str, Any]:
+    """The objects of an example by kind."""
+    return {each["kind"]: each for each in yaml.safe_load_all((EXAMPLES / file).read_text(encoding="utf-8"))}
+
+
+def containers(pod: Any) -> tuple[Any, Any]:
+    """The container that runs the preflight, and the one that trains."""
+    (preflight,), (train,) = pod["initContainers"], pod["containers"]
+    return preflight, train
+
+
+def assert_handed_over(pod: Any, expected_gpus: int) -> None:
+    """Both containers have the same GPUs, and no volume is missing or useless."""
+    preflight, train = containers(pod)
+    gpus = [each["resources"]["limits"]["nvidia.com/gpu"] for each in (preflight, train)]
+    assert gpus == [expected_gpus] * 2
+    mounted = {each["name"] for container in (preflight, train) for each in container["volumeMounts"]}
+    assert {each["name"] for each in pod["volumes"]} == mounted
+
+
+def assert_has_groups(settings: str, suite: str, path: Path) -> None:
+    """The settings that are mounted have the suite, whose checks exist."""
+    path.write_text(settings)
+    loaded = load(path, {})
+    found = plugins.load(Config(loaded))
+    asked = AcceptanceRequest(names=(), every=False, suite=suite, quick=False, params={})
+    assert plan_of(asked, loaded, plugins.collect_checks(found), found.failed).has_groups
+
+
+@pytest.fixture(params=JOB_SETS)
+def job_set(request) -> dict[str, Any]:
+    """Each JobSet that runs a preflight, with its settings."""
+    return objects(request.param)
 
 
 @pytest.fixture
-def job() -> Any:
-    (replicated,) = JOB_SET["spec"]["replicatedJobs"]
+def job(job_set) -> Any:
+    (replicated,) = job_set["JobSet"]["spec"]["replicatedJobs"]
     return replicated["template"]["spec"]
 
 
 @pytest.fixture
 def preflight(job) -> Any:
-    (container,) = job["template"]["spec"]["initContainers"]
-    return container
+    return containers(job["template"]["spec"])[0]
 
 
 @pytest.fixture
 def train(job) -> Any:
-    (container,) = job["template"]["spec"]["containers"]
-    return container
+    return containers(job["template"]["spec"])[1]
 
 
 def given(container: Any) -> dict[str, str]:
@@ -48,16 +81,11 @@ def given(container: Any) -> dict[str, str]:
     return dict(argument.lstrip("-").partition("=")[::2] for argument in container["args"])
 
 
-def test_api_servers_would_take_it():
-    """Every field is known to Kubernetes or to muster's table of custom resources."""
-    assert [problem for item in OBJECTS for problem in problems(item)] == []
-
-
-def test_each_pod_finds_the_others(job, preflight):
+def test_each_pod_finds_the_others(job_set, job, preflight):
     """As many as there are pods, one of which is a spare; the first by its name in DNS, before it is ready."""
     assert job["completionMode"] == "Indexed"
     assert job["completions"] == job["parallelism"] == 3
-    assert JOB_SET["spec"]["network"] == {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
+    assert job_set["JobSet"]["spec"]["network"] == {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
     for index in range(3):
         expected = AcceptanceJob(
             rank=index, size=3, local_rank=0, local_size=1, address="train-node-0-0.train", port=29400
@@ -66,13 +94,9 @@ def test_each_pod_finds_the_others(job, preflight):
     assert given(preflight)["need"] == "2"
 
 
-def test_the_preflight_is_a_command_and_a_suite_that_exist(preflight, tmp_path):
+def test_the_preflight_is_a_command_and_a_suite_that_exist(job_set, preflight, tmp_path):
     """With the settings that are mounted, and as its first lines say for a coordinator."""
-    (tmp_path / "muster.toml").write_text(SETTINGS["data"]["muster.toml"])
-    settings = load(tmp_path / "muster.toml", {})
-    found = plugins.load(Config(settings))
-    asked = AcceptanceRequest(names=(), every=False, suite=given(preflight)["suite"], quick=False, params={})
-    assert plan_of(asked, settings, plugins.collect_checks(found), found.failed).has_groups
+    assert_has_groups(job_set["ConfigMap"]["data"]["muster.toml"], given(preflight)["suite"], tmp_path / "muster.toml")
     understood([*preflight["args"], "--send", "--url=http://c:1", "--token-file=/etc/muster-token/report-token"])
     load(None, environment(preflight, 0))
 
@@ -82,25 +106,71 @@ def test_both_containers_use_the_same_files_and_gpus(job, preflight, train):
     mounts = {each["name"]: each["mountPath"] for each in train["volumeMounts"]}
     assert mounts.items() <= {each["name"]: each["mountPath"] for each in preflight["volumeMounts"]}.items()
     assert given(preflight)["env-file"] == f"{mounts['gang']}/env"
-    gpus = [each["resources"]["limits"]["nvidia.com/gpu"] for each in (preflight, train)]
-    assert gpus == [int(given(preflight)["expect-gpus"])] * 2
-    assert {each["name"] for each in job["template"]["spec"]["volumes"]} == {
-        each["name"] for each in preflight["volumeMounts"]
-    }
+    assert_handed_over(job["template"]["spec"], int(given(preflight)["expect-gpus"]))
 
 
 def test_training_starts_in_its_place_or_not_at_all(train, tmp_path):
     """With what a preflight has written; without it, the pod of a spare ends well."""
     (tmp_path / "torchrun").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "torchrun").chmod(0o755)
+    (tmp_path / "set_nccl_env.sh").touch()
     *shell, script = train["command"]
-    command = [*shell, script.replace("/gang/", f"{tmp_path}/")]
+    command = [*shell, re.sub(r"/gang/|/usr/local/gib/scripts/", f"{tmp_path}/", script)]
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     assert subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True).stdout == ""
     GangFiles(tmp_path / "env", None).write_place("b", Gang(nodes=("a", "b"), address="fd00::7"))
     told = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
     expected = "--nnodes 2 --node-rank 1 --nproc-per-node 8 --master-addr fd00::7 --master-port 29500 train.py\n"
     assert told == expected
+
+
+@pytest.fixture
+def pytorch_job() -> dict[str, Any]:
+    """The PyTorchJob with its settings and its Service."""
+    return objects(PYTORCH_JOB)
+
+
+@pytest.fixture
+def pytorch_pod(pytorch_job) -> Any:
+    """The pod of the master, which is that of the worker as well."""
+    roles = pytorch_job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"]
+    assert roles["Master"] == roles["Worker"] | {"replicas": 1}
+    return roles["Master"]["template"]["spec"]
+
+
+@pytest.mark.parametrize(("role", "index", "rank"), [("master", 0, 0), ("worker", 0, 1)])
+def test_pods_of_a_pytorchjob_have_ranks_before_the_operator_gives_them(pytorch_pod, tmp_path, role, index, rank):
+    """The same as those that it gives, from the labels of the pod; the command is one that muster knows."""
+    preflight, _train = containers(pytorch_pod)
+    labels = {"replica-type": role, "replica-index": str(index)}
+    fields = {f"metadata.labels['training.kubeflow.org/{name}']": value for name, value in labels.items()}
+    variables = environment(preflight, 0, fields)
+    (tmp_path / "muster").write_text('#!/bin/sh\necho "$RANK" "$@"\n')
+    (tmp_path / "muster").chmod(0o755)
+    env = variables | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    told = subprocess.run(preflight["command"], env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+    given_rank, *arguments = told.split()
+    understood(arguments)
+    expected = AcceptanceJob(rank=rank, size=2, local_rank=0, local_size=1, address="train-preflight", port=29400)
+    assert detect(variables | {"RANK": given_rank}) == expected
+
+
+def test_a_preflight_of_a_pytorchjob_finds_the_master(pytorch_job, pytorch_pod, tmp_path):
+    """By a Service that knows it before it is ready, for as many nodes as there are; with a suite that exists."""
+    preflight, _train = containers(pytorch_pod)
+    service = pytorch_job["Service"]
+    assert service["metadata"]["name"] == next(
+        each["value"] for each in preflight["env"] if each["name"] == "MASTER_ADDR"
+    )
+    assert service["spec"]["publishNotReadyAddresses"]
+    assert service["spec"]["selector"] == {
+        "training.kubeflow.org/job-name": pytorch_job["PyTorchJob"]["metadata"]["name"],
+        "training.kubeflow.org/replica-type": "master",
+    }
+    roles = pytorch_job["PyTorchJob"]["spec"]["pytorchReplicaSpecs"].values()
+    assert {"name": "WORLD_SIZE", "value": str(sum(role["replicas"] for role in roles))} in preflight["env"]
+    assert_has_groups(pytorch_job["ConfigMap"]["data"]["muster.toml"], "pod", tmp_path / "muster.toml")
+    assert_handed_over(pytorch_pod, 8)
 
 
 @pytest.fixture

@@ -166,6 +166,14 @@ def test_doctor_finds_nothing_to_mend(installed):
     assert set(verdicts.values()) == {"PASS"}, found
 
 
+def test_doctor_names_the_certificate_of_another_node(installed):
+    """As after files of two nodes were mixed up; the settings say who this node is."""
+    env = {**os.environ, "MUSTER_CONFIG": str(installed(f"nodes/{NODES[1]}")), "MUSTER_NODE": NODES[0]}
+    done = run_muster("doctor", "agent", "--json", env=env)
+    wrong = [item["detail"] for item in json.loads(done.stdout) if item["verdict"] == "FAIL"]
+    assert any(f": is for the node '{NODES[1]}', and this node is '{NODES[0]}'" in text for text in wrong), wrong
+
+
 def test_keys_and_tokens_are_for_the_owner(written):
     """The directory is closed to others, and what is secret stays so when it is copied. None is printed."""
     assert stat.S_IMODE(written.stat().st_mode) == 0o700
@@ -201,7 +209,7 @@ def test_a_second_call_adds_nodes_and_nothing_else(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     after = contents(directory)
     new = {path.relative_to(directory).parts[:2] for path in after if after[path] != before.get(path)}
-    assert new == {("nodes", "gpu-02"), ("nodes", "gpu-03")}
+    assert new == {("nodes", "gpu-02"), ("nodes", "gpu-03"), ("ansible", "inventory")}
     assert "has all of this already" in init(directory).stdout
     assert contents(directory) == after
 
@@ -219,7 +227,7 @@ def test_other_options_need_overwrite(tmp_path):
     changed = {str(path.relative_to(directory)) for path in after if after[path] != before[path]}
     assert changed == {
         "README.md", "answers.toml", "coordinator/muster.toml", "nodes/gpu-01/muster.toml", "nodes/gpu-02/muster.toml",
-        "broker/muster.conf", "broker/tls.crt", "broker/tls.key",
+        "broker/muster.conf", "broker/tls.crt", "broker/tls.key", "ansible/inventory/hosts",
     }  # fmt: skip
     assert "written for systemd" in init(directory, "slurm").stderr
 

@@ -9,11 +9,13 @@ import pytest
 import yaml
 
 from muster.config import Config, load
+from muster_plugins.notifiers.artifacts.settings import ArtifactSettings
 from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text(encoding="utf-8")
 WEBHOOKS = (ROOT / "docs" / "how-to" / "webhooks.md").read_text(encoding="utf-8")
+ARTIFACTS = (ROOT / "docs" / "how-to" / "artifacts.md").read_text(encoding="utf-8")
 
 
 def blocks(guide: str, language: str) -> list[str]:
@@ -133,6 +135,19 @@ def test_secrets_of_webhooks_are_where_the_settings_look(with_webhooks):
     assert key_file.name in secret
     assert str(key_file.parent) in {mount["mountPath"] for mount in container["volumeMounts"]}
     assert settings.targets["chat"].url.get_secret_value() == secret["slack-url"]
+
+
+@pytest.mark.parametrize("variant", ["enforce"], indirect=True)
+def test_the_coordinator_reaches_the_metadata_server_for_a_bucket(manifests):
+    """By a policy for its own pods, at both addresses that GKE has for the server; the setting is one of the plugin."""
+    settings, policy = map(yaml.safe_load, blocks(ARTIFACTS, "yaml"))
+    kubernetes_validate.validate(policy, "1.34", strict=True)
+    pod = manifests[DEPLOYMENT]["spec"]["template"]["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= pod.items()
+    reached = {(rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) for rule in policy["spec"]["egress"]}
+    assert reached == {("169.254.169.254/32", 80), ("169.254.169.252/32", 988)}
+    variables = dict(literal.split("=", 1) for literal in settings["literals"])
+    assert Config(load(None, variables)).plugin("artifacts", ArtifactSettings).url == "gs://my-bucket/muster"
 
 
 @pytest.mark.parametrize("variant", ["everything"], indirect=True)

@@ -34,6 +34,7 @@ RACKS = {"node-1": "r1", "node-2": "r1", "node-3": "r2"}
 NODES = tuple(RACKS)
 
 ELSEWHERE = {
+    "ansible-playbook": "tests/hosts/test_install.py",
     "helm": "tests/deploy/test_chart.py",
     "kubectl": "tests/deploy/test_examples.py",
     "make": "test_commands.py",

@@ -4,13 +4,10 @@ Nothing is fetched during a build: it has no network, only a directory of wheels
 .cache/images.
 """
 
-import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.debian import ROOT, debootstrap, path, pinned_wheels, release, run
 
-ROOT = Path(__file__).parent.parent.parent
 CACHE = ROOT / ".cache" / "images"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 EPOCH = "1700000000"
-EXTRAS = {"coordinator": "coordinator,kubernetes,postgres", "agent": "agent,kubernetes"}
+EXTRAS = {"coordinator": "artifacts,coordinator,kubernetes,postgres", "agent": "agent,artifacts,kubernetes"}
 """What each image installs beside the core. torch is for the base to bring."""
 
 
@@ -36,62 +33,27 @@ def programs(live: None) -> None:
     assert not missing, f"install {' '.join(missing)}: .ci/system-packages images"
 
 
-def path() -> str:
-    """PATH with the directories of root's programs."""
-    return f"{os.environ['PATH']}:/usr/sbin:/sbin"
-
-
-def run(*command: str | Path) -> str:
-    """What a program prints; what it complains about, if it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"PATH": path()})
-    assert done.returncode == 0, f"{' '.join(map(str, command))}:\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
-
-
 @pytest.fixture(scope="session")
 def base() -> Path:
     """An archive with Debian's smallest system, Python and pip: the release of this machine, from its mirror."""
-    (release,) = re.findall(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(), re.MULTILINE)
-    archive = CACHE / f"base-{release}.tar"
+    archive = CACHE / f"base-{release()}.tar"
     if not archive.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        targets = run(
-            "apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Release: {release}"
-        )
         with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
             system = Path(scratch) / "system"
-            run(
-                *("debootstrap", "--variant=minbase", "--include=python3,python3-pip,ca-certificates"),
-                *(release, system, targets.split()[0]),
-            )
-            for downloaded in ("var/cache/apt/archives", "var/lib/apt/lists"):
-                shutil.rmtree(system / downloaded)
+            debootstrap(system, "python3", "python3-pip", "ca-certificates")
             run("tar", "--create", "--file", Path(scratch) / "base.tar", "--directory", system, ".")
             (Path(scratch) / "base.tar").rename(archive)
     return archive
 
 
 @pytest.fixture(scope="session")
-def wheels(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheels(base: Path) -> Path:
     """A directory with the pinned packages for the base's Python."""
-    wanted = (ROOT / "constraints.txt").read_bytes() + (ROOT / "pyproject.toml").read_bytes()
-    directory = CACHE / f"wheels-{hashlib.sha256(wanted).hexdigest()[:12]}"
-    if not directory.exists():
-        python = re.search(r"\./usr/bin/python(3\.\d+)$", run("tar", "--list", "--file", base), re.MULTILINE)
-        assert python, f"{base} has no Python"
-        muster = tmp_path_factory.mktemp("muster")
-        run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", muster)
-        (built,) = muster.glob("*.whl")
-        extras = ",".join(sorted({*",".join(EXTRAS.values()).split(",")}))
-        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-            run(
-                *(sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:"),
-                *("--python-version", python[1], "--constraint", ROOT / "constraints.txt"),
-                *("--dest", Path(scratch) / "wheels", "hatchling", f"{built}[{extras}]"),
-            )
-            (Path(scratch) / "wheels" / built.name).unlink()
-            (Path(scratch) / "wheels").rename(directory)
-    return directory
+    python = re.search(r"\./usr/bin/python(3\.\d+)$", run("tar", "--list", "--file", base), re.MULTILINE)
+    assert python, f"{base} has no Python"
+    extras = ",".join(sorted({*",".join(EXTRAS.values()).split(",")}))
+    return pinned_wheels(CACHE, python[1], extras, "hatchling")
 
 
 @dataclass(frozen=True)

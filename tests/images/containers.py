@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.images.conftest import Image, path
+from tests.debian import path
+from tests.images.conftest import Image
 from tests.waiting import wait_for
 
 USER = 64200

@@ -6,7 +6,8 @@ import time
 import tomllib
 
 import pytest
-from tests.images.conftest import EXTRAS, REVISION, ROOT
+from tests.debian import ROOT
+from tests.images.conftest import EXTRAS, REVISION
 from tests.images.containers import container
 
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -46,10 +46,8 @@ user root
 LONG = 60
 """Iterations of a group that lasts for two seconds or more."""
 
-ENOUGH_SEGMENTS = 64
-"""Iterations with many times as many TCP segments as are needed to judge how many of them were sent again. With 16, a
-rank mostly had four times as many, and too few in one of 38 readings.
-"""
+ENOUGH_SEGMENTS = 16
+"""Iterations with twice as many TCP segments as are needed to judge how many of them were sent again."""
 
 MOST_SENT = LONG * MESSAGE_BYTES // 2
 """Bytes after which a rank of such a group is not done: in all, it sends at least `LONG` messages."""

@@ -23,9 +23,10 @@ def executable(name: str) -> str:
 class Namespace:
     """A network of its own. `enter` goes before the command line of a program that is to run there."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, *, has_users: bool = True) -> None:
         self.pid = pid
-        self.enter = ["nsenter", f"--target={pid}", "--user", "--net", "--preserve-credentials"]
+        users = ["--user", "--preserve-credentials"] if has_users else []
+        self.enter = ["nsenter", f"--target={pid}", *users, "--net"]
 
     def run(self, program: str, *arguments: str, text: str = "") -> None:
         """Runs a program to its end, with `text` as its input."""
@@ -44,7 +45,7 @@ class Namespace:
 
 @contextmanager
 def new_namespace(*enter: str) -> Iterator[Namespace]:
-    """A network with nothing in it, while the context lasts.
+    """A network with nothing in it, while the context lasts; with `enter` in that user namespace.
 
     `cat` holds it open, which waits for input, and so ends with this process at the latest.
     """
@@ -56,4 +57,4 @@ def new_namespace(*enter: str) -> Iterator[Namespace]:
         holder.stdin.flush()
         is_there = holder.stdout.readline()
         assert is_there, f"these tests need user namespaces: {holder.stderr.read().decode()}"
-        yield Namespace(holder.pid)
+        yield Namespace(holder.pid, has_users=bool(enter))

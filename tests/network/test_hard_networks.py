@@ -34,6 +34,12 @@ def reached(sweep, node=None):
     return [group.objective * MBIT_PER_GB for group in groups if node in (None, *group.members)]
 
 
+def uncounted(sweep):
+    """The nodes of groups that do not know which share of their segments was sent again."""
+    places = [place for each in sweep.rounds for group in each.groups for place in group.places]
+    return [place.node for place in places if not all("tcp_resent_share" in each for each in place.measured)]
+
+
 def named(sweep):
     """All that a sweep convicts."""
     nodes = [failed.node for failed in sweep.failed_nodes]
@@ -53,6 +59,7 @@ def test_a_host_that_loses_packets_on_sending_only(laboratory):
     sweep = laboratory.sweep(iterations=ENOUGH_SEGMENTS)
     assert (named(sweep), sweep.inconclusive) == ((["node-5"], [], []), ())
     assert any("sent again" in reason for reason in sweep.failed_nodes[0].reasons)
+    assert uncounted(sweep) == [], "a rank counts before the others may leave"
 
 
 def test_a_slow_host_beside_busy_cores(laboratory):

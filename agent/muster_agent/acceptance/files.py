@@ -23,10 +23,14 @@ def make_ready(directory: Path, name: str) -> None:
 
 def write(report: AcceptanceReport, directory: Path, name: str) -> list[str]:
     """Writes `name`.json, .xml and .html, each whole or not at all, and returns their paths."""
+    return [str(_replaced(directory / f"{name}.{ending}", text)) for ending, text in forms(report).items()]
+
+
+def forms(report: AcceptanceReport) -> dict[str, str]:
+    """The report in each form, by the ending of its file."""
     from muster_agent.acceptance.page import page  # noqa: PLC0415 (`muster check list` works without jinja2)
 
-    forms = {"json": _data(report), "xml": junit(report), "html": page(report)}
-    return [str(_replaced(directory / f"{name}.{ending}", text)) for ending, text in forms.items()]
+    return {"json": _data(report), "xml": junit(report), "html": page(report)}
 
 
 def write_data(report: AcceptanceReport, path: Path) -> None:

@@ -1,12 +1,12 @@
 """Prints an acceptance for people while it runs, and its result."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from muster.acceptance import AcceptanceReport, StepReport
 from muster.model import Action, Finding, Run
 from muster.table import table
-from muster.terminal import in_one_line, say
+from muster.terminal import for_terminal, in_one_line, say
 from muster.units import metric_text
 from muster_agent.acceptance.suites import SuiteStep
 
@@ -40,29 +40,46 @@ class TerminalPrinter(ProgressPrinter):
         super().begin(step)
 
     def end(self, step: StepReport) -> None:
-        say(f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s")
-        for run in step.runs:
-            where = f"{run.node}: " if len(step.runs) > 1 else ""
-            for line in run_lines(run) if self._verbose else map(finding_line, run.findings):
-                say(f"  {where}{line}")
+        say("\n".join(_step_lines(step, verbose=self._verbose)))
+
+
+def report_text(report: AcceptanceReport) -> str:
+    """All that is printed about an acceptance with its measurements, apart from progress."""
+    sections = (
+        line
+        for section, steps in report.sections.items()
+        for line in (f"== {section}", *(line for step in steps for line in _step_lines(step, verbose=True)))
+    )
+    return for_terminal("\n".join([*sections, *_result_lines(report), ""]))
 
 
 def print_result(report: AcceptanceReport) -> None:
     """The section RESULT."""
-    say("== RESULT")
+    say("\n".join(_result_lines(report)))
+
+
+def _step_lines(step: StepReport, *, verbose: bool) -> Iterator[str]:
+    yield f"{step.check:<14} {step.verdict:<8} {step.duration_s:7.1f} s"
+    for run in step.runs:
+        where = f"{run.node}: " if len(step.runs) > 1 else ""
+        for line in run_lines(run) if verbose else map(finding_line, run.findings):
+            yield f"  {where}{line}"
+
+
+def _result_lines(report: AcceptanceReport) -> Iterator[str]:
+    yield "== RESULT"
     rows = ((step.section, step.check, step.verdict, f"{step.duration_s:.1f} s") for step in report.steps)
-    say(table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows))
+    yield table(("SECTION", "CHECK", "VERDICT", "TOOK"), rows)
     if report.conclusions:
-        say()
         concluded = ((each.node, each.decision, each.verdict, each.reason) for each in report.conclusions)
-        say(table(("NODE", "DECISION", "VERDICT", "REASON"), concluded))
+        yield "\n" + table(("NODE", "DECISION", "VERDICT", "REASON"), concluded)
     simulated = " (simulated devices)" if report.simulated else ""
     nodes = f"{len(report.nodes)} node" + ("" if len(report.nodes) == 1 else "s")
     if report.cause:
-        say(f"\nCause: {report.cause}")
-    say(f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s")
+        yield f"\nCause: {report.cause}"
+    yield f"\n{report.suite}: {report.verdict}{simulated}, {nodes}, {report.duration_s:.1f} s"
     if note := no_gpu(report):
-        say(note)
+        yield note
 
 
 def no_gpu(report: AcceptanceReport) -> str:

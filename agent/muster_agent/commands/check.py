@@ -22,6 +22,7 @@ from muster_agent.commands.report_options import (
     ReportDirOption,
     ReportNameOption,
     SendOption,
+    StoreOption,
     VerboseOption,
 )
 
@@ -115,6 +116,7 @@ def run(
     send: SendOption = False,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
+    store: StoreOption = False,
     verbose: VerboseOption = False,
     alone: Annotated[bool, typer.Option("--alone", help="Ignore the other processes of the job.")] = False,
     join_within_s: JoinWithinOption = 120.0,
@@ -138,7 +140,7 @@ def run(
     params = parse_params(param or ())
     asked = AcceptanceRequest(names=tuple(names or ()), every=every, suite=suite, quick=quick, params=params)
     client = connect_by(settings, url, token_file) if send else None
-    options = RunOptions(report_dir, report_name, client, verbose, alone, join_within_s, fail_on, as_json)
+    options = RunOptions(report_dir, report_name, client, store, verbose, alone, join_within_s, fail_on, as_json)
     raise typer.Exit(run_checks(asked, options, settings, found, checks))
 
 

@@ -15,6 +15,7 @@ import typer
 from muster import references
 from muster.acceptance import AcceptanceReport
 from muster.check import AnyCheck, judged_metrics
+from muster.cli import TERMINATED
 from muster.client import Client
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.config import Settings
@@ -29,12 +30,11 @@ from muster_agent.acceptance.job import detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.sending import may_send, send
+from muster_agent.acceptance.storing import documents, may_store, store
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
 from muster_agent.runs.plan_settings import make_plan
-
-_TERMINATED = 128 + signal.SIGTERM
 
 R = TypeVar("R")
 
@@ -49,6 +49,7 @@ class RunOptions:
     report_dir: Path | None
     report_name: str
     coordinator: Client | None
+    store: bool
     verbose: bool
     alone: bool
     join_within_s: float
@@ -64,12 +65,12 @@ def run_checks(
     plan = plan_of(asked, settings, checks, found.failed)
     is_suite = asked.suite is not None
     job = None if options.alone or not (is_suite or plan.has_groups) else detect(os.environ)
-    if job is None or job.leads:
-        see_that_it_can_report(options)
     printer = TerminalPrinter(verbose=options.verbose) if is_suite and not options.as_json else ProgressPrinter()
-    delivery = ReportDelivery(is_suite, options)
+    delivery = ReportDelivery(is_suite, options, found)
 
     async def work(runner: LocalRunner) -> Verdict:
+        if job is None or job.leads:
+            await delivery.prepare()
         return await accept(plan, runner, job, printer, options.join_within_s, deliver=delivery.deliver)
 
     with launch(found, checks) as launcher:
@@ -85,20 +86,12 @@ def references_here(settings: Settings, found: Plugins, checks: dict[str, AnyChe
     return (*references.shipped(), *read_references(settings.references_file, judged))
 
 
-def see_that_it_can_report(options: RunOptions) -> None:
-    """Raises Refused or Unavailable, before the runs begin, if a report could not be delivered."""
-    if options.report_dir is not None:
-        files.make_ready(options.report_dir, options.report_name)
-    if options.coordinator is not None and (warning := may_send(options.coordinator)):
-        say(f"muster: {warning}", file=sys.stderr)
-
-
 def until_signalled(opening: AbstractAsyncContextManager[LocalRunner], work: Work[R]) -> R:
     """The result of the work. SIGTERM ends it and what it started; then the command ends with 143."""
     try:
         return asyncio.run(_opened(opening, work))
     except asyncio.CancelledError:
-        raise typer.Exit(_TERMINATED) from None
+        raise typer.Exit(TERMINATED) from None
 
 
 async def _opened(opening: AbstractAsyncContextManager[LocalRunner], work: Work[R]) -> R:
@@ -110,11 +103,22 @@ async def _opened(opening: AbstractAsyncContextManager[LocalRunner], work: Work[
 
 @dataclass
 class ReportDelivery:
-    """Prints the report, writes its files if wanted, and sends it if wanted. `exit_code` is 0 if all succeeded."""
+    """Prints the report; writes its files, sends and stores it, if wanted. `exit_code` is 0 if all succeeded."""
 
     sections: bool
     options: RunOptions
+    plugins: Plugins
     exit_code: int = 0
+
+    async def prepare(self) -> None:
+        """Raises Refused or Unavailable, before the runs begin, if the report could not be delivered."""
+        options = self.options
+        if options.report_dir is not None:
+            files.make_ready(options.report_dir, options.report_name)
+        if options.coordinator is not None and (warning := await asyncio.to_thread(may_send, options.coordinator)):
+            say(f"muster: {warning}", file=sys.stderr)
+        if options.store:
+            await may_store(self.plugins)
 
     async def deliver(self, report: AcceptanceReport) -> None:
         _print_report(report, sections=self.sections, as_json=self.options.as_json)
@@ -123,6 +127,8 @@ class ReportDelivery:
         if self.options.coordinator is not None:
             # In a thread: the other processes of the job are still connected.
             await asyncio.to_thread(self._send, report, self.options.coordinator)
+        if self.options.store:
+            await self._store(report)
 
     def _write(self, report: AcceptanceReport, directory: Path) -> None:
         try:
@@ -136,10 +142,20 @@ class ReportDelivery:
             say(f"sent: {send(coordinator, report)}", file=sys.stderr)
         except MusterError as error:
             self._fail(error)
-            self._keep(report)
+            self._keep(report, "; send it later: muster check send {path}")
 
-    def _keep(self, report: AcceptanceReport) -> None:
-        """Makes sure that the report is in a file, and says how to send it later."""
+    async def _store(self, report: AcceptanceReport) -> None:
+        artifacts = documents(report)
+        try:
+            said = await store(self.plugins, artifacts)
+        except Unavailable as error:
+            self._fail(error)
+            self._keep(report)
+        else:
+            say(f"stored: {artifacts[0].key.rpartition('/')[0]} ({said})", file=sys.stderr)
+
+    def _keep(self, report: AcceptanceReport, advice: str = "") -> None:
+        """Makes sure that the report is in a file, and says where and what to do with it."""
         path = Path(f"muster-report-{report.started_at:.0f}.json")
         if self.options.report_dir is not None:
             path = self.options.report_dir / f"{self.options.report_name}.json"
@@ -148,7 +164,7 @@ class ReportDelivery:
         except Unavailable as error:
             self._fail(error)
         else:
-            say(f"written: {path}; send it later: muster check send {path}", file=sys.stderr)
+            say(f"written: {path}{advice.format(path=path)}", file=sys.stderr)
 
     def _fail(self, error: MusterError) -> None:
         say(f"muster: {error}", file=sys.stderr)

@@ -45,7 +45,7 @@ async def _examined(
     running = answer_of(settings.agent.listen, "/healthz")
     yield _of_agent(settings.agent.listen, running)
     broker = settings.broker
-    for finding in certificates(broker, broker.agent_url, time.time()):
+    for finding in certificates(broker, broker.agent_url, time.time(), settings.node):
         yield finding
     async for finding in way_to_broker(
         broker,

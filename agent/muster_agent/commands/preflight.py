@@ -19,6 +19,7 @@ from muster_agent.commands.report_options import (
     ReportDirOption,
     ReportNameOption,
     SendOption,
+    StoreOption,
     VerboseOption,
 )
 
@@ -63,6 +64,7 @@ def preflight(
     send: SendOption = False,
     url: UrlOption = None,
     token_file: TokenFileOption = None,
+    store: StoreOption = False,
     verbose: VerboseOption = False,
     join_within_s: JoinWithinOption = 120.0,
     as_json: JsonOption = False,
@@ -84,6 +86,6 @@ def preflight(
     )
 
     client = connect_by(settings, url, token_file) if send else None
-    reporting = RunOptions(report_dir, report_name, client, verbose, False, join_within_s, FailOn.WARN, as_json)
+    reporting = RunOptions(report_dir, report_name, client, store, verbose, False, join_within_s, FailOn.WARN, as_json)
     options = PreflightOptions(suite, need, GangFiles(env_file, nodes_file), exit_for)
     raise typer.Exit(run_preflight(options, reporting, settings))

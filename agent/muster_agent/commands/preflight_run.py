@@ -20,7 +20,6 @@ from muster_agent.commands.check_run import (
     ReportDelivery,
     RunOptions,
     references_here,
-    see_that_it_can_report,
     until_signalled,
 )
 from muster_agent.commands.preflight import ExitFor
@@ -76,16 +75,17 @@ def run_preflight(options: PreflightOptions, report_options: RunOptions, setting
     _remove(options.gang_files.env)
     if job is None or job.leads:
         _remove(options.gang_files.nodes)
-        see_that_it_can_report(report_options)
     as_json = report_options.as_json
     printer = ProgressPrinter() if as_json else TerminalPrinter(verbose=report_options.verbose)
-    delivery = ReportDelivery(True, report_options)
+    delivery = ReportDelivery(True, report_options, found)
 
     async def deliver(report: AcceptanceReport) -> None:
         options.gang_files.write_nodes(report)
         await delivery.deliver(report)
 
     async def work(runner: LocalRunner) -> EndJob:
+        if job is None or job.leads:
+            await delivery.prepare()
         return await preflight(request, runner, job, printer, deliver=deliver)
 
     with launch(found, checks) as launcher:

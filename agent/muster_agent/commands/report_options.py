@@ -18,6 +18,10 @@ ReportNameOption = Annotated[str, typer.Option("--report-name", metavar="NAME", 
 
 SendOption = Annotated[bool, typer.Option("--send", help="Send the report to the coordinator.")]
 
+StoreOption = Annotated[
+    bool, typer.Option("--store", help="Store the report with plugins such as artifacts, in a bucket.")
+]
+
 VerboseOption = Annotated[bool, typer.Option("--verbose", help="Print measurements, too.")]
 
 JoinWithinOption = Annotated[

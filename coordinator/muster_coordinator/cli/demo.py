@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.cli import INTERRUPTED, TERMINATED
 from muster.commands.options import ConfigOption
 from muster.errors import Refused
 from muster.extras import require_extras
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 WRONG = 2
 """Exit code if muster named other nodes than the faulty ones: the exit code of a check that fails."""
-
-_INTERRUPTED = 128 + signal.SIGINT
-_TERMINATED = 128 + signal.SIGTERM
 
 
 def demo(
@@ -60,7 +58,7 @@ def demo(
         ok = asyncio.run(_run(Demo(fleet, directory, config_file, settings.http), serve, json_file))
     except (asyncio.CancelledError, KeyboardInterrupt) as stopped:
         shutil.rmtree(directory)
-        raise typer.Exit(_TERMINATED if isinstance(stopped, asyncio.CancelledError) else _INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if isinstance(stopped, asyncio.CancelledError) else INTERRUPTED) from None
     if not ok:
         raise typer.Exit(WRONG)
     shutil.rmtree(directory)  # a demo that fails keeps its logs there

@@ -32,12 +32,12 @@ from types import MappingProxyType
 from pydantic_core import to_json
 
 from muster.model import MOST_NAMES, Action, Finding, Health, Json, Run, Severity, Verdict
+from muster_coordinator.evidence.convictions import after_good_runs
 from muster_coordinator.model.evidence_record import CheckStanding
 from muster_coordinator.model.finding_size import first_within, size_of
 from muster_coordinator.model.findings import NUMBERS, FindingKey, StandingFinding, number_in
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.state_table import parse_state_table
-from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 
 
 class HealthOutcome(StrEnum):
@@ -210,9 +210,16 @@ class Evidence:
     def convict(self, finding: NodeFinding) -> None:
         self.convictions[finding.check] = finding
 
-    def clear(self, check: str) -> bool:
-        """Removes the conviction by a sweep with `check`. Returns whether there was one."""
-        return self.convictions.pop(check, None) is not None
+    def clear(self, check: str, good_runs: int) -> bool:
+        """Counts good runs against the conviction by a sweep with `check`. Returns whether there was one.
+
+        One good run removes the conviction, unless the fault comes and goes.
+        """
+        if (finding := self.convictions.pop(check, None)) is None:
+            return False
+        if (stands := after_good_runs(finding, good_runs)) is not None:
+            self.convictions[check] = stands
+        return True
 
     def compare(self, subject: str, findings: tuple[NodeFinding, ...]) -> tuple[NodeFinding, ...] | None:
         """Replaces the findings of one comparison. Returns the earlier ones; None if there were and are none."""
@@ -278,21 +285,6 @@ def _kept(evidence: Json, run: Run) -> Json:
         return evidence
     numbers: Json = {name: evidence[name] for name in NUMBERS if isinstance(evidence.get(name), int)}
     return {**numbers, "note": f"the evidence is too large to be kept here; see run {run.id}"}
-
-
-def conviction(failed: FailedNode, sweep: SweepRecord, at: float) -> NodeFinding:
-    """The finding for a node that a sweep has convicted; the sweep ended `at`."""
-    return NodeFinding(
-        code=failed.code,
-        summary="; ".join(failed.reasons),
-        severity=Severity.ERROR,
-        action=Action.INSPECT_HARDWARE,
-        evidence={"sweep": sweep.id, "confidence": failed.confidence},
-        check=sweep.check,
-        run=sweep.id,
-        since=at,
-        seen=at,
-    )
 
 
 def _what(finding: Finding) -> tuple[str, int | None, str]:

@@ -24,9 +24,9 @@ class PastEvidence:
         self._by_node[node].convict(finding)
         return self._changed(node)
 
-    def clear(self, node: Name, check: Name) -> EvidenceChanged | None:
-        """The changes by a sweep with `check` that cleared the node; None if nothing changed."""
-        return self._changed(node) if self._by_node[node].clear(check) else None
+    def clear(self, node: Name, check: Name, good_runs: int) -> EvidenceChanged | None:
+        """The changes by a sweep with `check` that cleared the node by so many runs; None if nothing changed."""
+        return self._changed(node) if self._by_node[node].clear(check, good_runs) else None
 
     def _changed(self, node: Name) -> EvidenceChanged:
         evidence = self._by_node[node]

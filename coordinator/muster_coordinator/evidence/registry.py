@@ -6,9 +6,10 @@ of the cause.
 
 from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import Report
+from muster_coordinator.evidence.convictions import clearance_in_words, conviction
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.evidence_records import DueRecords
-from muster_coordinator.evidence.health import HeldFindings, conviction, held_findings
+from muster_coordinator.evidence.health import HeldFindings, held_findings
 from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
@@ -270,7 +271,7 @@ class NodeRegistry:
         for failed in record.failed_nodes:
             commands += self._convict(failed, record, now)
         for name in record.cleared_nodes:
-            commands += self._clear(name, record, now)
+            commands += self._clear(self.nodes[name], record, now)
         for link in record.failed_links:
             text = f"the link between {' and '.join(link.between)} failed: {'; '.join(link.reasons)}"
             commands += [self.story.tell(name, "link_failed", text, record.id, now) for name in link.between]
@@ -318,12 +319,11 @@ class NodeRegistry:
         entry = self.story.tell(node.name, "convicted", text, record.id, now)
         return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
 
-    def _clear(self, name: str, record: SweepRecord, now: float) -> list[FleetCommand]:
-        node = self.nodes[name]
-        entry = self.story.tell(name, "cleared", f"cleared by a sweep with {record.check}", record.id, now)
-        if not node.evidence.clear(record.check):
-            return [entry]
-        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
+    def _clear(self, node: Node, record: SweepRecord, now: float) -> list[FleetCommand]:
+        was_convicted = node.evidence.clear(record.check, record.least_runs)
+        text = clearance_in_words(record.check, node.evidence.convictions.get(record.check))
+        entry = self.story.tell(node.name, "cleared", text, record.id, now)
+        return [entry, *([SaveNode(node.record()), *self._judge(node, record.id, now)] if was_convicted else [])]
 
     def _judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Updates the health of a node after its evidence has changed."""

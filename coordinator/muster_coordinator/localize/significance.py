@@ -17,23 +17,37 @@ FALSE_NODES, FALSE_PATHS = 0.001, 0.0025
 wrongly named node loses its work."""
 
 
-def liars_may_explain(nodes: int, drawn: Iterable[tuple[int, int]], accepted: float = FALSE_NODES) -> bool:
+def liars_among_peers(nodes: int, peers: int) -> int:
+    """How many of a number of `peers`, which are compared with each other, may lie in a fleet of `nodes`.
+
+    Nodes say themselves what they are, so liars may choose one kind of hardware: they may be twice as large a share of
+    it as of the fleet. Prevents: of 64 nodes three may lie. Of four nodes of one kind, nothing could be known if all
+    three might be among them.
+    """
+    return min(liars_among(nodes), liars_among(2 * peers))
+
+
+def liars_may_explain(
+    nodes: int, drawn: Iterable[tuple[int, int]], accepted: float = FALSE_NODES, *, peers: int | None = None
+) -> bool:
     """Whether liars may explain bad runs with partners that were drawn one after another, in a fleet of `nodes`.
 
     `drawn` has for each run the number of partners and the number of nodes from which they were drawn. One liar among
     the partners is enough to spoil a run, but no liar counts in two runs. `accepted` is the accepted number of wrong
-    convictions in a sweep.
+    convictions in a sweep. `peers` is the number of nodes of one kind of hardware, if partners are drawn among these;
+    only these meet the liars among them.
     """
-    liars, expected = liars_among(nodes), float(nodes)
+    peers = nodes if peers is None else peers
+    liars, expected = liars_among_peers(nodes, peers), float(peers)
     for taken, (partners, among) in enumerate(drawn):
         expected *= min(1.0, partners * max(liars - taken, 0) / max(among - taken, 1))
     return expected > accepted
 
 
-def controls_needed(nodes: int) -> int:
-    """How many nodes must be drawn at random before it is too unlikely that all of them lie."""
+def controls_needed(nodes: int, peers: int) -> int:
+    """How many of these peers must be drawn at random before it is too unlikely that all of them lie."""
     number = 1
-    while liars_may_explain(nodes, [(1, nodes)] * number, FALSE_NODES * nodes):
+    while liars_may_explain(nodes, [(1, peers)] * number, FALSE_NODES * peers, peers=peers):
         number += 1
     return number
 

@@ -112,13 +112,14 @@ class FailedNode(Data):
     """A node that a sweep convicts. `confidence` is between 0 and 1, `code` is `<check>.slow` or `<check>.failed`.
 
     `part` is the faulty part: node, node_link, or rail with the indices in `rails`. `direction` is send or receive if
-    only one of them is slow.
+    only one of them is slow. `intermittent` says that it also had good runs.
     """
 
     node: str
     part: str = "node"
     rails: tuple[int, ...] = ()
     direction: str | None = None
+    intermittent: bool = False
     code: str = ""
     confidence: float
     reasons: tuple[str, ...]
@@ -192,9 +193,10 @@ class SweepRecord(Data):
 
     Groups are compared by `metric`. `asked` is the request, and `origin` says what made it: `request`,
     `schedule <name>` or `new nodes`. `requested_by` is the person who had logged in, if there was one. `absent` are
-    nodes that could not take part, each with the reason. The next sweep goes on from the `suspicions`. A node that
-    loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was compared,
-    and null if nothing was measured. In lists and events, `rounds` have no groups.
+    nodes that could not take part, each with the reason. `hardware` has the nodes of each kind of hardware that were
+    compared only with each other; it is empty if all nodes were. The next sweep goes on from the `suspicions`. A node
+    that loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was
+    compared, and null if nothing was measured. In lists and events, `rounds` have no groups.
     """
 
     id: str
@@ -217,6 +219,7 @@ class SweepRecord(Data):
     inconclusive: tuple[str, ...] = ()
     suspicions: tuple[Suspicion, ...] = ()
     absent: dict[str, str] = {}
+    hardware: dict[str, tuple[str, ...]] = {}
     spent_node_s: TotalSeconds = 0.0
     created_at: Instant
     ended_at: Instant | None = None
@@ -228,6 +231,11 @@ class SweepRecord(Data):
     def requester(self) -> str:
         """What has requested it, and who."""
         return self.origin if self.requested_by is None else f"{self.origin} by {self.requested_by}"
+
+    @property
+    def least_runs(self) -> int:
+        """The minimum number of runs of each cleared node. An aborted sweep may have run some nodes only once."""
+        return 1 if self.asked is None or self.state is SweepState.ABORTED else self.asked.passes
 
     @property
     def tested_nodes(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from muster.errors import Unavailable
 from muster.model import Run, ServiceState, Verdict
 from muster.quarantine_settings import QuarantineSettings
 from muster.terminal import in_one_line
-from muster_coordinator.evidence.health import conviction
+from muster_coordinator.evidence.convictions import conviction
 from muster_coordinator.evidence.past_evidence import PastEvidence
 from muster_coordinator.model.nodes import NodeFinding
 from muster_coordinator.model.quarantine import OUT, Hold, NodeDecision, NodeEvidence, QuarantineRecord
@@ -39,12 +39,13 @@ _AT_A_TIME = 200
 
 
 class SweepConclusion(NamedTuple):
-    """The result of a sweep for a node: convicted, with the finding, or cleared."""
+    """The result of a sweep for a node: convicted, with the finding, or cleared by a number of good runs."""
 
     at: float
     node: str
     check: str
     convicted: NodeFinding | None
+    good_runs: int = 0
 
 
 _HeapEntry = tuple[float, int, SweepConclusion | Asked | Run]
@@ -159,8 +160,8 @@ def _event(evidence: PastEvidence, what: SweepConclusion | Asked | Run) -> Quara
             return evidence.take_run(what)
         case Asked():
             return None if isinstance(what.request, NodeForgotten) else what.request
-        case SweepConclusion(_, node, check, finding):
-            return evidence.clear(node, check) if finding is None else evidence.convict(node, finding)
+        case SweepConclusion(_, node, check, finding, runs):
+            return evidence.clear(node, check, runs) if finding is None else evidence.convict(node, finding)
 
 
 async def _conclusions(connection: AsyncConnection, since: float) -> list[SweepConclusion]:
@@ -176,7 +177,7 @@ async def _conclusions(connection: AsyncConnection, since: float) -> list[SweepC
             conclusions.append(SweepConclusion(at, failed.node, sweep.check, conviction(failed, sweep, at)))
         # A sweep clears nearly all nodes, mostly without an earlier conviction.
         cleared = convicted & set(sweep.cleared_nodes)
-        conclusions += [SweepConclusion(at, node, sweep.check, None) for node in sorted(cleared)]
+        conclusions += [SweepConclusion(at, node, sweep.check, None, sweep.least_runs) for node in sorted(cleared)]
     return conclusions
 
 

@@ -95,10 +95,11 @@ def without(formation: Formation, missing: Mapping[str, str], spares: Spares) ->
 
 
 def nearest_spare(node: str, idle: Iterable[str], sites: Mapping[str, Site]) -> str | None:
-    """The first of the idle nodes at the same leaf, otherwise in the same rack; None if there is none.
+    """The first idle node with the same hardware at the same leaf, otherwise in the same rack; None if there is none.
 
     Nodes whose places are unknown count as one place.
     """
     here = sites[node]
-    near = [other for other in idle if sites[other].rack == here.rack]
+    alike = (other for other in idle if sites[other].hardware_kind == here.hardware_kind)
+    near = [other for other in alike if sites[other].rack == here.rack]
     return next((other for other in near if sites[other].leaf == here.leaf), near[0] if near else None)

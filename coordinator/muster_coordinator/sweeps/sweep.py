@@ -174,6 +174,7 @@ class Sweep:
             inconclusive=tuple(inconclusive),
             suspicions=report.suspicions,
             absent=dict(absent),
+            hardware=dict(report.hardware),
             spent_node_s=self._cost.spent_node_s,
             created_at=self._created_at,
             ended_at=self._ended_at,

@@ -9,7 +9,7 @@ from muster_coordinator.evidence.node import Node
 from muster_coordinator.localize.evidence.prior import MOST_SWEEPS, PastSweep, SweepPrior
 from muster_coordinator.localize.likelihood.track_records import MOST_AGE_S
 from muster_coordinator.localize.strategies.strategy import Strategy
-from muster_coordinator.model.sweep_records import SweepRecord, SweepState
+from muster_coordinator.model.sweep_records import SweepRecord
 
 MOST_CHECKS_SWEPT = 8
 """Maximum number of checks whose sweeps are remembered; the one that was swept least recently goes first. Few checks
@@ -71,12 +71,11 @@ def _codes(node: Node) -> frozenset[str]:
 
 
 def _past(record: SweepRecord, ended_at: float) -> PastSweep:
-    """The part of a sweep's record that counts. An aborted sweep may have run some nodes only once."""
-    passes = 1 if record.asked is None or record.state is SweepState.ABORTED else record.asked.passes
+    """The part of a sweep's record that counts."""
     return PastSweep(
         id=record.id,
         ended_at=ended_at,
-        passes=passes,
+        passes=record.least_runs,
         cleared=frozenset(record.cleared_nodes),
         convicted=frozenset(failed.node for failed in record.failed_nodes),
         suspicions={suspicion.node: suspicion for suspicion in record.suspicions},

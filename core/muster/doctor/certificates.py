@@ -1,4 +1,4 @@
-"""Until when the certificates of a connection to the broker are valid.
+"""Until when the certificates of a connection to the broker are valid, and whether ours has the right name.
 
 Python's `ssl` reads a certificate only when it verifies one. So ours is verified in a handshake with ourselves, in
 which it is its own authority.
@@ -29,9 +29,14 @@ ANSWERED_WITHIN_S = 5.0
 
 CHECK = "certificates"
 
+RENEW = "renew it: delete it from the directory of `muster init` and call that again, or ask your authority"
 
-def certificates(broker: BrokerSettings, url: str, now: float) -> Iterator[SetupFinding]:
-    """The authority's certificate, our own, and those of each broker in `url`."""
+
+def certificates(broker: BrokerSettings, url: str, now: float, node: str | None = None) -> Iterator[SetupFinding]:
+    """The authority's certificate, our own, and those of each broker in `url`.
+
+    A broker that asks for no user name knows a node by its certificate, which then must have the name of the `node`.
+    """
     urls = [each for each in broker_urls(url) if urlsplit(each).scheme == "mqtts"]
     if not urls:
         yield _without_tls(url)
@@ -39,7 +44,7 @@ def certificates(broker: BrokerSettings, url: str, now: float) -> Iterator[Setup
     if broker.ca_file is not None:
         yield _of_authority(broker.ca_file, now)
     if broker.cert_file is not None:
-        yield _own(broker.cert_file, broker.key_file, now)
+        yield _own(broker.cert_file, broker.key_file, node if broker.username is None else None, now)
     for each in urls:
         yield _of_broker(broker, each, now)
 
@@ -64,15 +69,25 @@ def _of_authority(path: Path, now: float) -> SetupFinding:
     return _dated(f"broker.ca_file {path}", first, now)
 
 
-def _own(cert: Path, key: Path | None, now: float) -> SetupFinding:
+def _own(cert: Path, key: Path | None, node: str | None, now: float) -> SetupFinding:
     what = f"broker.cert_file {cert}"
     try:
         found = _verified_by_itself(cert, key)
     except ssl.SSLCertVerificationError as error:
-        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: {error.verify_message}; renew it")
+        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: {error.verify_message}; {RENEW}")
     except (OSError, ssl.SSLError) as error:
         return SetupFinding(CHECK, Verdict.FAIL, f"{what}: cannot be used: {_reason(error)}")
+    name = _common_name(found)
+    if node is not None and name != node:
+        text = f"{what}: is for the node {name!r}, and this node is {node!r}; copy that of {node!r} here, or set node"
+        return SetupFinding(CHECK, Verdict.FAIL, text)
     return _dated(what, found, now)
+
+
+def _common_name(certificate: Mapping[str, Any]) -> str:
+    """The name that a broker takes for the account; empty if there is none."""
+    names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    return names[-1] if names else ""
 
 
 def _verified_by_itself(cert: Path, key: Path | None) -> Mapping[str, Any]:
@@ -117,11 +132,11 @@ def _dated(what: str, certificate: Mapping[str, Any], now: float) -> SetupFindin
     begins, ends = (ssl.cert_time_to_seconds(certificate[key]) for key in ("notBefore", "notAfter"))
     until = f"valid until {datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
     if now >= ends:
-        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: was {until}; renew it")
+        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: was {until}; {RENEW}")
     if now < begins:
         return SetupFinding(CHECK, Verdict.FAIL, f"{what}: not valid yet; is the clock of this host wrong?")
     is_near = ends - now < min(SOON_S, LAST_SHARE * (ends - begins))
-    return SetupFinding(CHECK, Verdict.WARN if is_near else Verdict.PASS, f"{what}: {until}" + ("; renew it" * is_near))
+    return SetupFinding(CHECK, Verdict.WARN if is_near else Verdict.PASS, f"{what}: {until}" + f"; {RENEW}" * is_near)
 
 
 def _reason(error: OSError) -> str:

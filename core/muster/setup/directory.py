@@ -11,7 +11,19 @@ from muster.setup.answers import SetupAnswers, answers_from_toml
 from muster.setup.authority import AUTHORITY_KEY, FleetAuthority
 from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.setup.kubernetes import new_secrets, token_in
-from muster.setup.plan import ANSWERS, CA, CERTIFICATE, KEY, OPERATOR_TOKEN, READER_TOKEN, SETTINGS, node_settings, plan
+from muster.setup.plan import (
+    ANSWERS,
+    CA,
+    CERTIFICATE,
+    INVENTORY,
+    KEY,
+    OPERATOR_TOKEN,
+    READER_TOKEN,
+    SETTINGS,
+    inventory,
+    node_settings,
+    plan,
+)
 
 SECRETS = "secrets.yaml"
 
@@ -72,6 +84,7 @@ class SetupDirectory:
         for node in sorted({*self.nodes(), *nodes}):
             self._write(f"nodes/{node}/{SETTINGS}", node_settings(answers, node), overwrite=overwrite)
             self._certify(authority, node, f"nodes/{node}")
+        self._write(INVENTORY, inventory(answers, self.nodes()), overwrite=True)
 
     def _certify(
         self, authority: FleetAuthority, name: str, place: str, *, server: str | None = None, overwrite: bool = False
@@ -88,7 +101,7 @@ class SetupDirectory:
 
     def _write(self, path: str, text: str, *, mode: int | None = None, overwrite: bool = False) -> None:
         file = self._root / path
-        if file.exists() and not overwrite:
+        if file.exists() and (not overwrite or file.read_text(encoding="utf-8") == text):
             return
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f".{file.name}.new")

@@ -1,13 +1,13 @@
 """The files of a fleet that hold no secret: their paths in the directory, and their text."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from string import Template
 from typing import Any
 
 from muster.broker_acl import mosquitto_acl
 from muster.setup.answers import SetupAnswers
-from muster.setup.fleet_kind import FleetKind
+from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.setup.kubernetes import manifests
 from muster.setup.shipped import shipped, shipped_texts
 from muster.toml import to_toml
@@ -15,6 +15,8 @@ from muster.toml import to_toml
 ANSWERS = "answers.toml"
 
 SETTINGS = "muster.toml"
+
+INVENTORY = "ansible/inventory/hosts"
 
 ETC = "/etc/muster"
 """Where settings, certificates and tokens of a service are on its host."""
@@ -37,6 +39,17 @@ _HEAD = """\
 
 """
 
+_ANSIBLE = "ansible/"
+
+_INVENTORY = """\
+# `muster init` writes this file at each call. Put variables of your own into group_vars/all.yml and host_vars/NODE.yml
+# beside it: docs/how-to/hosts.md.
+[muster_coordinator]
+{host}
+
+[muster_nodes]
+{nodes}"""
+
 _BROKER_HEAD = """\
 # To /etc/mosquitto/conf.d/muster.conf on {host}. The other files of this directory belong in /etc/mosquitto/muster.
 listener 8883
@@ -58,7 +71,7 @@ def plan(answers: SetupAnswers) -> dict[str, str]:
     files = {ANSWERS: answers.as_toml(), "README.md": _readme(answers)}
     if answers.kind is FleetKind.KUBERNETES:
         return files | manifests(answers)
-    files |= {f"systemd/{path}": text for path, text in shipped_texts("systemd") if path != SETTINGS}
+    files |= dict(_services(with_ansible=answers.kind in WITH_A_BROKER))
     if answers.kind is FleetKind.MACHINE:
         return files | {SETTINGS: _settings("this machine", "agent", _machine(answers))}
     files |= {
@@ -69,6 +82,11 @@ def plan(answers: SetupAnswers) -> dict[str, str]:
     if answers.kind is FleetKind.SLURM:
         files |= {f"slurm/{path}": text for path, text in shipped_texts("docs/examples/slurm")}
     return files
+
+
+def inventory(answers: SetupAnswers, nodes: Iterable[str]) -> str:
+    """Which hosts the playbooks of Ansible install what on."""
+    return _INVENTORY.format(host=answers.host, nodes="".join(f"{node}\n" for node in nodes))
 
 
 def node_settings(answers: SetupAnswers, node: str) -> str:
@@ -83,6 +101,16 @@ def node_settings(answers: SetupAnswers, node: str) -> str:
         **slurm,
     }
     return _settings(node, "agent", table)
+
+
+def _services(*, with_ansible: bool) -> Iterator[tuple[str, str]]:
+    """What starts muster on hosts: units and, for many hosts, playbooks of Ansible in a folder beside them."""
+    for path, text in shipped_texts("systemd"):
+        if not path.startswith(_ANSIBLE):
+            if path != SETTINGS:
+                yield f"systemd/{path}", text
+        elif with_ansible:
+            yield path, text
 
 
 def _readme(answers: SetupAnswers) -> str:

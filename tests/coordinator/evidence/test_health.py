@@ -115,8 +115,8 @@ def test_a_conviction_stands_until_a_sweep_clears_it() -> None:
     evidence.convict(finding)
     evidence.add(run("PASS", 2))
     assert (evidence.health, evidence.findings, evidence.reasons) == (Health.FAILED, (finding,), ("slow",))
-    assert not evidence.clear("gemm")
-    assert evidence.clear("collective")
+    assert not evidence.clear("gemm", 1)
+    assert evidence.clear("collective", 1)
     assert evidence.health is Health.HEALTHY
 
 

@@ -132,12 +132,12 @@ def test_convictions_count_until_they_are_cleared():
     )
     past = Past()
     past.replay.take(past.evidence.convict("n1", finding), START + 100)
-    cleared = past.evidence.clear("n1", "collective")
+    cleared = past.evidence.clear("n1", "collective", 1)
     assert cleared is not None
     past.replay.take(cleared, START + 200)
     again = finding.model_copy(update={"run": "s3", "since": START + 300, "seen": START + 300})
     past.replay.take(past.evidence.convict("n1", again), START + 300)
-    assert past.evidence.clear("n2", "collective") is None
+    assert past.evidence.clear("n2", "collective", 1) is None
     assert taken(past.replay.by_node["n1"]) == (100.0, "convicted", 2)
 
 

@@ -122,6 +122,19 @@ async def test_runs_and_sweeps_are_replayed_in_order(settings, store):
     }
 
 
+async def test_a_fault_that_comes_and_goes_is_not_cleared_by_one_sweep(settings, store):
+    """So the second conviction of the node takes it out no second time."""
+    comes_and_goes = convicted("n1").model_copy(update={"intermittent": True})
+    await store.write(
+        [
+            sweep("s1", 500, failed_nodes=(comes_and_goes,)),
+            sweep("s2", 600, cleared_nodes=("n1",)),
+            sweep("s3", 4_000, failed_nodes=(comes_and_goes,)),
+        ]
+    )
+    assert await taken_out(settings) == {"n1": (500.0, "convicted", 1)}
+
+
 async def test_more_runs_than_are_read_at_a_time(settings, store):
     """What stands between passes that come in other portions is found all the same."""
     runs = [run("n1", seq, "nvml.device_lost" if seq == 777 else None) for seq in range(1, 1001)]

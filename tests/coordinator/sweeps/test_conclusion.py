@@ -18,6 +18,7 @@ def report(**found: Any) -> DiagnosisReport:
         "suspects": (),
         "suspicions": (),
         "missing_evidence": {},
+        "hardware": {},
         "why_slow": {},
         "observations": (),
         "smallest_loss": None,

@@ -30,3 +30,10 @@ SITES = {node: Site(node, *place) for node, place in PLACES.items()}
 def test_the_nearest_is_behind_the_same_leaf_or_in_the_same_rack(node: str, idle: str, spare: str | None) -> None:
     """Never in another rack; nodes of which nobody said where they stand share a place."""
     assert nearest_spare(node, iter(idle), SITES) == spare
+
+
+def test_a_spare_has_the_same_hardware() -> None:
+    """With another one, the group would be as slow as the slower kind."""
+    sites = {**SITES, "c": Site("c", "r1", "l1", "old")}
+    assert nearest_spare("a", iter("cb"), sites) == "b"
+    assert nearest_spare("a", iter("c"), sites) is None

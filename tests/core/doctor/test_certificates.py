@@ -43,7 +43,7 @@ def said(url: str = AWAY, **files: Path) -> list[tuple[Verdict, str]]:
         ((-340, 25), WARN, "; renew it"),
         ((-0.5, 0.5), PASS, "valid until "),
         ((-0.9, 0.1), WARN, "; renew it"),
-        ((-365, -1), FAIL, "certificate has expired; renew it"),
+        ((-365, -1), FAIL, "certificate has expired; renew it: delete it from"),
         ((1, 365), FAIL, "certificate is not yet valid; renew it"),
     ],
     ids=["a year", "a year's end", "a day, as in Kubernetes", "a day's end", "expired", "not yet"],
@@ -53,6 +53,23 @@ def test_our_own_certificate_has_an_end(authority, valid, verdict, words):
     cert, key = authority.issue("n1", valid=from_to(*valid))
     (found, text), _ = said(cert_file=cert, key_file=key)
     assert (found, text.startswith(f"broker.cert_file {cert}"), words in text) == (verdict, True, True), text
+
+
+@pytest.mark.parametrize(
+    ("node", "account", "verdict", "words"),
+    [
+        ("n1", {}, PASS, "valid until "),
+        ("n2", {}, FAIL, ": is for the node 'n1', and this node is 'n2'; copy that of 'n2' here, or set node"),
+        ("n2", {"username": "n2"}, PASS, "valid until "),
+    ],
+    ids=["its own", "another node's", "an account by user name"],
+)
+def test_our_own_certificate_has_our_name(authority, node, account, verdict, words):
+    """The broker takes a node for the one in its certificate, unless it asks for a user name."""
+    cert, key = authority.issue("n1")
+    broker = BrokerSettings.model_validate({"url": AWAY, "cert_file": cert, "key_file": key, **account})
+    found = next(certificates(broker, AWAY, time.time(), node))
+    assert (found.verdict, words in found.detail) == (verdict, True), found.detail
 
 
 def test_the_certificate_of_the_authority_has_one_too(authority, tmp_path):

@@ -11,7 +11,7 @@ from muster_coordinator.model.probes import Probe, RunOutcome, Site
 np = pytest.importorskip("numpy")
 
 from benchmarks.fabric.defects import BrokenPart, Defect  # noqa: E402  it needs numpy
-from benchmarks.fabric.disturbances import Disturbances  # noqa: E402  it needs numpy
+from benchmarks.fabric.disturbances import Disturbances, OlderNodes  # noqa: E402  it needs numpy
 from benchmarks.fabric.membership import HangEnding, Membership, labelled  # noqa: E402  it needs numpy
 from benchmarks.fabric.network import FatTree, Wiring, even_leaves  # noqa: E402  it needs numpy
 from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet  # noqa: E402  it needs numpy
@@ -126,7 +126,7 @@ DISTURBED = {
     "unequal nodes": (Disturbances(noise=0.0, node_spread=0.04), 320, 400),
     "hot nodes": (Disturbances(noise=0.0, node_drift=0.1), 350, 400),
     "hot racks": (Disturbances(noise=0.0, rack_drift=0.1), 350, 400),
-    "an older generation": (Disturbances(noise=0.0, slower_nodes=1.0), 200, 200),
+    "an older generation": (Disturbances(noise=0.0, older=(OlderNodes(1.0),)), 200, 200),
     "congestion": (Disturbances(noise=0.0, congestion=1.0), 8 * 50 / 1.5, 8 * 50 / 1.5),
 }
 
@@ -142,12 +142,12 @@ def test_a_disturbance_slows_healthy_nodes(disturbances, least, most) -> None:
 
 def test_what_lasts_is_the_same_for_all_methods() -> None:
     """The slower nodes, and the heat; not the noise."""
-    wrong: dict[str, Any] = {"disturbances": Disturbances(slower_nodes=0.5, node_drift=0.1)}
+    wrong: dict[str, Any] = {"disturbances": Disturbances(older=(OlderNodes(0.5),), node_drift=0.1)}
     one, same, other = (fleet_with(method=method, **wrong) for method in ("a", "a", "b"))
-    assert [*one.disturbed.slower] == [*other.disturbed.slower]
+    assert [*one.disturbed.generation] == [*other.disturbed.generation]
     assert [*one.disturbed.speed(3)] == [*other.disturbed.speed(3)]
     assert one.run_round(ACROSS) == same.run_round(ACROSS) != other.run_round(ACROSS)
-    assert [*fleet_with(name="2", **wrong).disturbed.slower] != [*one.disturbed.slower]
+    assert [*fleet_with(name="2", **wrong).disturbed.generation] != [*one.disturbed.generation]
 
 
 def test_labels_may_be_wrong_and_missing() -> None:

@@ -204,7 +204,7 @@ class World:
 
     def _try_in_sweep(self, node: Node, failed: bool) -> bool:
         if not failed:
-            return node.evidence.clear("collective")
+            return node.evidence.clear("collective", 1)
         finding = Finding(code="collective.slow", summary="slow with all", severity=Severity.ERROR)
         node.evidence.convict(
             NodeFinding(**dict(finding), check="collective", run=f"sweep-{self.runs}", since=self.now, seen=self.now)

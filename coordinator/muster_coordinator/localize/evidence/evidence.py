@@ -3,7 +3,8 @@
 - A bad run counts alike against all its members, even if only the ranks of one member crashed: a partner that sends
   nonsense can crash them. In a large group a crash counts only against the members that crashed.
 - A void run says nothing.
-- A slow run says nothing if it may be slow only because all nodes of a machine type are slow.
+- A slow run says nothing if it may be slow only because of the hardware of a member, of which there are too few nodes
+  to compare them with each other.
 
 Example: a-b is slow, a-c passes, d-e is void. The histories of a and b have a bad run each, those of a and c a good one
 each. a and c are cleared. d and e have shown nothing.
@@ -11,23 +12,20 @@ each. a and c are cleared. d and e have shown nothing.
 Each cached property takes time in proportion to the number of runs times their members, once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
+from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.slow_runs import Thresholds, best_of_nodes
-from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, usual_of
+from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
 from muster_coordinator.model.probes import GroupRun, Site
 
 FEWEST_BARELY_SLOW = 3
 """Chosen by simulation: of 4,200 healthy sweeps of 3 to 8 nodes at noise of 20 %, 5 convict a node. At 2, it is
 one in a hundred. At 4, no node of four could be convicted: it has three partners.
 """
-
-FEWEST_OF_HARDWARE = 4
-"""With fewer nodes, one bad node may be most of what is seen of its kind of hardware."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +36,9 @@ class GroupEvidence:
     runs: tuple[GroupRun, ...]
 
     @cached_property
-    def thresholds(self) -> Thresholds:
-        """The typical values, and the threshold for slow runs."""
-        return Thresholds(len(self.sites), self.runs, self.fabric)
+    def thresholds(self) -> SweepThresholds:
+        """The typical values, and the thresholds for slow runs."""
+        return SweepThresholds(self.runs, self.fabric, self.hardware)
 
     @cached_property
     def _bad(self) -> tuple[bool, ...]:
@@ -53,6 +51,16 @@ class GroupEvidence:
         return KnownFabric(self.sites)
 
     @cached_property
+    def hardware(self) -> KnownHardware:
+        """Which nodes are compared with each other."""
+        return KnownHardware(self.sites)
+
+    def neighbours(self, node: str) -> frozenset[str]:
+        """The other nodes of its leaf with which a node is compared."""
+        found = self.fabric.neighbours(node)
+        return found & {*self.hardware.peers(node)} if self.hardware.are_several else found
+
+    @cached_property
     def sides(self) -> Mapping[str, frozenset[str]]:
         """The known side of the fabric for each node that has passed with others."""
         return sides_of(run.members for run in self.runs if len(run.members) > 1 and self.thresholds.is_good(run))
@@ -62,14 +70,14 @@ class GroupEvidence:
         """The history of every node."""
         histories = {node: NodeHistory() for node in self.sites}
         for run, bad in zip(self.runs, self._bad, strict=True):
-            if bad and not self._may_be_slow_by_type(run):
+            if bad and not self._may_be_slow_by_hardware(run):
                 for node in suspected_members(run):
                     histories[node].bad.append(run)
                     if node in run.crashed or len(run.members) == 1:
                         histories[node].own_failures.append(run)
             else:
                 passed = run.is_pass and not bad
-                unclear = passed and len(run.members) > 1 and not self._clears(run)
+                unclear = passed and len(run.members) > 1 and not self.thresholds.clears(run)
                 for node in run.members:
                     (histories[node].good if passed else histories[node].void).append(run)
                     histories[node].unclear += [run] if unclear else []
@@ -91,11 +99,8 @@ class GroupEvidence:
     def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
         if bad:
             cleared.difference_update(suspected_members(run) if run.crashed else ())
-        elif run.is_pass and (self._clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
+        elif run.is_pass and (self.thresholds.clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
             cleared.update(run.members)
-
-    def _clears(self, run: GroupRun) -> bool:
-        return self.thresholds.clears(run) or self._is_usual_for_its_hardware(run)
 
     @cached_property
     def drawn_members(self) -> Mapping[str, frozenset[str]]:
@@ -110,49 +115,21 @@ class GroupEvidence:
         return drawn
 
     @cached_property
-    def unproven_types(self) -> frozenset[str]:
-        """The kinds of hardware without a node that has passed, although nodes of other kinds have."""
-        passed = {self.sites[node].hardware_kind for node in self.cleared} - {None}
-        every = {site.hardware_kind for site in self.sites.values()}
-        return frozenset(kind for kind in every - passed if kind is not None and passed)
-
-    def is_of_unproven_type(self, node: str) -> bool:
-        return self.sites[node].hardware_kind in self.unproven_types
-
-    def _may_be_slow_by_type(self, run: GroupRun) -> bool:
-        """Whether a slow run may be slow only because of the hardware of a member.
+    def unproven_hardware(self) -> frozenset[Kind]:
+        """The kinds with too few nodes to compare them with each other, none of which has passed, unlike other nodes.
 
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
-        and with everyone, and would be convicted although each is as fast as an a3 node can be. Where a3 nodes reach
-        just enough across leaves and a little too little inside, they are as fast as usual for them.
+        and with everyone, and would be convicted although each is as fast as an a3 node can be.
         """
-        return self.thresholds.is_slow(run) and (
-            any(map(self.is_of_unproven_type, run.members)) or self._is_usual_for_its_hardware(run)
-        )
+        passed = {self.sites[node].hardware_kind for node in self.cleared} - {None}
+        return frozenset(kind for kind in self.hardware.rare.keys() - passed if kind is not None and passed)
 
-    def _is_usual_for_its_hardware(self, run: GroupRun) -> bool:
-        usual = self._usual_alone if len(run.members) == 1 else self._usual_together
-        levels = [usual[kind] for node in run.members if (kind := self.sites[node].hardware_kind) in usual]
-        return bool(levels) and (run.objective or 0.0) >= (1 - LEAST_SHORTFALL) * min(levels)
+    def is_of_unproven_hardware(self, node: str) -> bool:
+        return self.sites[node].hardware_kind in self.unproven_hardware
 
-    @cached_property
-    def _usual_alone(self) -> Mapping[str | None, float]:
-        return self._usual_of_hardware([run for run in self.runs if len(run.members) == 1])
-
-    @cached_property
-    def _usual_together(self) -> Mapping[str | None, float]:
-        return self._usual_of_hardware([run for run in self.runs if len(run.members) > 1])
-
-    def _usual_of_hardware(self, runs: Iterable[GroupRun]) -> Mapping[str | None, float]:
-        """What nodes of each kind of hardware usually reach at best; nothing if all are of one kind.
-
-        Each node counts once. Prevents: of two a3 nodes one is bad, and has most of their runs.
-        """
-        reached: dict[str | None, list[float]] = {}
-        is_mixed = len({site.hardware_kind for site in self.sites.values()}) > 1
-        for node, value in best_of_nodes(runs if is_mixed else ()).items():
-            reached.setdefault(self.sites[node].hardware_kind, []).append(value)
-        return {kind: usual_of(values) for kind, values in reached.items() if len(values) >= FEWEST_OF_HARDWARE}
+    def _may_be_slow_by_hardware(self, run: GroupRun) -> bool:
+        """Whether a slow run may be slow only because of the hardware of a member."""
+        return self.thresholds.is_slow(run) and any(map(self.is_of_unproven_hardware, run.members))
 
     def runs_missing_beyond_noise(self, bad: Sequence[GroupRun]) -> int:
         """How many more runs like `bad` are needed before noise does not explain them.

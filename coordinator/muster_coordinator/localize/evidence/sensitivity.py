@@ -10,13 +10,26 @@ slow, so the smallest loss is 17 %.
 Takes time in proportion to the runs times their members.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.significance import liars_among_peers
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-from muster_coordinator.normal.normality import liars_among
+
+
+class Comparison(NamedTuple):
+    """What runs that are compared with each other tell about a node.
+
+    `alone_tells`: so many nodes ran alone that not all others may lie. `in_all_together`: the nodes that are in every
+    run of several nodes.
+    """
+
+    alone_tells: bool
+    in_all_together: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -57,20 +70,28 @@ class Sensitivity:
         """
         if run.objective is None or run.is_judged:
             return True
-        is_alone = len(run.members) == 1
-        return not self._few_alone if is_alone else node not in self._in_all_together
+        comparison = self._comparisons[self.evidence.hardware.kinds_of(run.members)]
+        return comparison.alone_tells if len(run.members) == 1 else node not in comparison.in_all_together
 
     @cached_property
-    def _in_all_together(self) -> frozenset[str]:
-        """The nodes that are in every run of several nodes that measured something."""
-        together = [frozenset(run.members) for run in self._measured if len(run.members) > 1]
-        return together[0].intersection(*together) if together else frozenset()
+    def _comparisons(self) -> Mapping[frozenset[Kind], Comparison]:
+        """By the kinds of hardware in a run. A run of several kinds is also compared with those of each."""
+        found: dict[frozenset[Kind], list[frozenset[str]]] = {}
+        for run in self._measured:
+            found.setdefault(self.evidence.hardware.kinds_of(run.members), []).append(frozenset(run.members))
+        return {
+            kinds: self._comparison(kinds, (run for own, runs in found.items() if own <= kinds for run in runs))
+            for kinds in found
+        }
 
-    @cached_property
-    def _few_alone(self) -> bool:
-        """Whether so few nodes measured something alone that the others may all lie."""
-        alone = {run.members for run in self._measured if len(run.members) == 1}
-        return len(alone) - 1 <= liars_among(len(self.evidence.sites))
+    def _comparison(self, kinds: frozenset[Kind], measured: Iterable[frozenset[str]]) -> Comparison:
+        peers, runs = sum(len(self.evidence.hardware.kinds[kind]) for kind in kinds), [*measured]
+        alone = {members for members in runs if len(members) == 1}
+        together = [members for members in runs if len(members) > 1]
+        return Comparison(
+            alone_tells=len(alone) - 1 > liars_among_peers(len(self.evidence.sites), peers),
+            in_all_together=together[0].intersection(*together) if together else frozenset(),
+        )
 
     @cached_property
     def _measured(self) -> list[GroupRun]:

@@ -21,9 +21,8 @@ from muster_coordinator.localize.evidence.threshold import (
     spread_of,
     threshold_of,
 )
-from muster_coordinator.localize.significance import controls_needed
+from muster_coordinator.localize.significance import controls_needed, liars_among_peers
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-from muster_coordinator.normal.normality import liars_among
 
 NEAR = 0.75
 """If a node is healthy, its other runs reach this share of its best run.
@@ -74,7 +73,7 @@ the bad leaf would be typical. Until there are enough, all runs of several nodes
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds of a sweep over a number of `nodes`, from its `runs` so far.
+    """The thresholds of a sweep over a number of `nodes`, from its `runs` so far among `peers` of one kind of hardware.
 
     Prevents: the links between the leaves of a `fabric` carry 75 % of what a NIC can do, or are oversubscribed. As soon
     as most runs are inside leaves, they are typical, and every path between leaves is slow: without the two kinds, all
@@ -82,6 +81,7 @@ class Thresholds:
     """
 
     nodes: int
+    peers: int
     runs: tuple[GroupRun, ...]
     fabric: KnownFabric = field(default_factory=lambda: KnownFabric({}))
 
@@ -184,7 +184,7 @@ class Thresholds:
         seen: set[str] = set()
         for reached, run in runs:
             seen.update(run.members)
-            if len(seen) > liars_among(self.nodes):
+            if len(seen) > self.liars:
                 return reached
         return runs[-1][0] if runs else 0.0
 
@@ -194,9 +194,14 @@ class Thresholds:
         return all(len(run.members) == 1 for run in self.runs)
 
     @property
+    def liars(self) -> int:
+        """How many of the nodes may lie."""
+        return liars_among_peers(self.nodes, self.peers)
+
+    @property
     def controls_missing(self) -> int:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
-        return max(controls_needed(self.nodes) - len(self._controls), 0)
+        return max(controls_needed(self.nodes, self.peers) - len(self._controls), 0)
 
     @cached_property
     def _spread(self) -> Mapping[RunKind, Spread]:
@@ -281,7 +286,7 @@ class Thresholds:
         the controls, nodes that the coordinator drew at random.
         """
         best = best_of_nodes(run for run in self.runs if len(run.members) == 1)
-        liars = liars_among(self.nodes)
+        liars = self.liars
         are_many = self.only_alone or len(best) > MANY_ALONE * liars
         bounds = sorted(best.values(), reverse=True)[liars:][:1] if are_many else []
         if not self.only_alone and not self.controls_missing:

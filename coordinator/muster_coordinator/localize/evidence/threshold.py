@@ -129,11 +129,6 @@ def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
     )
 
 
-def usual_of(values: Sequence[float]) -> float:
-    """The upper quartile of the values; 0 if there are fewer than two."""
-    return 0.0 if (cuts := _cuts(values)) is None else cuts[QUARTILE]
-
-
 def _gap(seen: int) -> float:
     return LEAST_GAP + MORE_GAP / seen
 

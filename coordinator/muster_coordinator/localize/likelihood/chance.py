@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.evidence.slow_runs import RunKind
 from muster_coordinator.model.probes import GroupRun
 
@@ -93,20 +94,10 @@ class Chances:
         return self._for_any_reason[self._crowd(run)]
 
     def reached(self, run: GroupRun) -> float:
-        """What a bad run reached, as the logarithm of a share of normal."""
-        normal = self._normal_alone if len(run.members) == 1 else self._normal_together
+        """What a run reached, as the logarithm of a share of normal."""
+        normal = self.evidence.thresholds.normal(run)
         share = run.objective / normal if run.objective and normal else 0.0
         return math.log(min(max(share, LEAST_REACHED), 1.0))
-
-    @cached_property
-    def _normal_alone(self) -> float:
-        return 0.0 if (alone := self.evidence.thresholds.alone) is None else alone.typical
-
-    @cached_property
-    def _normal_together(self) -> float:
-        """One level for all runs of several nodes: a bad link lets through the same inside a leaf and across."""
-        thresholds = (self.evidence.thresholds.together, self.evidence.thresholds.within)
-        return max((threshold.typical for threshold in thresholds if threshold is not None), default=0.0)
 
     def _crowd(self, run: GroupRun) -> Crowd:
         is_broken = not self.evidence.thresholds.is_slow(run)
@@ -144,13 +135,16 @@ class Chances:
             return evidence.histories[run.members[0]].passed_alone
         paths = evidence.fabric.paths(run.members)
         may_be_good = {path for path in paths if thresholds.is_slow(run) and not path.of_leaves}
-        return evidence.cleared.issuperset(run.members) and paths - may_be_good <= self._good_paths
+        good = self._good_paths.get(evidence.hardware.kinds_of(run.members), frozenset())
+        return evidence.cleared.issuperset(run.members) and paths - may_be_good <= good
 
     @cached_property
-    def _good_paths(self) -> Set[Path]:
-        """The paths that a good run has crossed."""
-        good = filter(self.evidence.thresholds.is_good, self.evidence.runs)
-        return frozenset().union(*(self.evidence.fabric.paths(run.members) for run in good))
+    def _good_paths(self) -> Mapping[frozenset[Kind], Set[Path]]:
+        """The paths that a good run has crossed, by the kinds of hardware of its members."""
+        found: dict[frozenset[Kind], set[Path]] = defaultdict(set)
+        for run in filter(self.evidence.thresholds.is_good, self.evidence.runs):
+            found[self.evidence.hardware.kinds_of(run.members)] |= self.evidence.fabric.paths(run.members)
+        return found
 
 
 def expected_density(reached: float) -> float:

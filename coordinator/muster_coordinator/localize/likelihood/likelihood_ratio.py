@@ -58,6 +58,10 @@ class LikelihoodRatios:
     def _chances(self) -> Chances:
         return Chances(self.evidence)
 
+    def log_share(self, run: GroupRun) -> float:
+        """What a run reached, as the logarithm of a share of normal."""
+        return self._chances.reached(run)
+
     def log_ratio(self, bad: Sequence[GroupRun], good: int = 0) -> float:
         """The logarithm of the ratio for a part with these bad runs and a number of `good` ones; 0 without any."""
         return _log_odds(len(bad), good) + self._gains(bad, {run.group for run in bad})

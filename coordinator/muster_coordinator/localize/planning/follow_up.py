@@ -13,6 +13,7 @@ from itertools import combinations
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.planning.next_round import NextRound
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.model.probes import Probe
@@ -51,26 +52,36 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
         every_two = [[Probe(pair, EVERY_TWO)] for pair in combinations(evidence.sites, 2)]
         turns = 2 if any(map(evidence.is_barely_slow, evidence.runs)) else 1
         return still_to_run(every_two * turns, evidence.runs, absent)
-    path = only_path(evidence)
+    return [probe for kind in evidence.hardware.kinds for probe in _inside_leaves(evidence, absent, kind)]
+
+
+def _inside_leaves(evidence: GroupEvidence, absent: Set[str], kind: Kind) -> list[Probe]:
+    """A pair of this kind inside each of two leaves, if all its runs crossed the path between them."""
+    path = _only_path(evidence, kind)
     if path is None or not path.of_leaves or len(set(path.ends)) != 2:
         return []
-    present = [[node for node in evidence.fabric.leaves[leaf] if node not in absent] for leaf in path.ends]
+    alike = {*evidence.hardware.kinds[kind]} - absent
+    present = [[node for node in evidence.fabric.leaves[leaf] if node in alike] for leaf in path.ends]
     return [Probe((nodes[0], nodes[1]), INSIDE.format(*path.ends)) for nodes in present if len(nodes) > 1]
 
 
 def _without_uncompared(diagnosis: Diagnosis, absent: Set[str]) -> list[Probe]:
-    """A pair of other nodes if some node was in every run; none if there are no two others.
+    """A pair of other nodes of its kind if some node was in every run of its kind; none if there are no two others.
 
     Prevents: of four nodes, d is broken. a-b and b-c pass, and nobody knows whether b slows both down.
     """
-    others = [node for node in diagnosis.partners if node not in absent and node not in diagnosis.uncompared]
-    if not diagnosis.uncompared or len(others) < 2:
-        return []
-    return [Probe((others[0], others[1]), WITHOUT.format(" and ".join(sorted(diagnosis.uncompared))))]
+    hardware, found = diagnosis.evidence.hardware, []
+    for nodes in hardware.by_kind(sorted(diagnosis.uncompared)):
+        peers = {*hardware.peers(nodes[0])} - absent - diagnosis.uncompared
+        others = list(filter(peers.__contains__, diagnosis.partners))
+        if len(others) > 1:
+            found.append(Probe((others[0], others[1]), WITHOUT.format(" and ".join(nodes))))
+    return found
 
 
-def only_path(evidence: GroupEvidence) -> Path | None:
-    """The path between every two members of every run; None if there are several paths, or none."""
-    crossed = (evidence.fabric.path(*ends) for run in evidence.runs for ends in combinations(run.members, 2))
+def _only_path(evidence: GroupEvidence, kind: Kind) -> Path | None:
+    """The path between every two members of every run of this kind; None if there are several paths, or none."""
+    runs = evidence.thresholds.among(kind).runs
+    crossed = (evidence.fabric.path(*ends) for run in runs for ends in combinations(run.members, 2))
     path = next(crossed, None)
     return None if any(other != path for other in crossed) else path

@@ -26,14 +26,14 @@ from collections.abc import Iterable
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
-from muster_coordinator.localize.planning.partners import PartnerPool
+from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
 from muster_coordinator.localize.planning.probes import have_rails
 from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
-from muster_coordinator.localize.rules.leaf import REPRESENTATIVES
 from muster_coordinator.localize.rules.path import FEW_BESIDE
 from muster_coordinator.model.probes import Probe
 
@@ -69,12 +69,13 @@ class NextRound:
         self.probes: list[Probe] = []
         self._diagnosis = diagnosis
         self._evidence = diagnosis.evidence
+        self._hardware = diagnosis.evidence.hardware
         self._suspects = diagnosis.nodes.suspects
         self._absent = absent
         self._used: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
         partners = (node for node in diagnosis.partners if node not in absent)
-        self._partners = PartnerPool(partners, self._evidence.sites, seed, spotless, diagnosis.prior.doubted)
+        self._pools = pools_by_kind(partners, self._evidence.hardware, seed, spotless, diagnosis.prior.doubted)
 
     def plan(self) -> None:
         """Adds every group that tells something new, the most telling ones first."""
@@ -98,20 +99,9 @@ class NextRound:
 
     def _waiting(self) -> set[str]:
         """The nodes about which no run of their own tells more: they are slow alike, or others represent them."""
-        return self._waiting_for_leaf() | self._waiting_for_type() | self._diagnosis.nodes.slow_alike
-
-    def _waiting_for_leaf(self) -> set[str]:
-        """The nodes of suspected leaves that others represent."""
         suspected, leaves = self._diagnosis.leaves.suspected, self._evidence.fabric.leaves
-        return {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
-
-    def _waiting_for_type(self) -> set[str]:
-        """The nodes of kinds of hardware without a node that has passed, except those that represent each kind."""
-        by_type: dict[str | None, list[str]] = {}
-        for node in filter(self._is_free, self._diagnosis.inconclusive):
-            if self._evidence.is_of_unproven_type(node):
-                by_type.setdefault(self._evidence.sites[node].hardware_kind, []).append(node)
-        return {node for nodes in by_type.values() for node in nodes[REPRESENTATIVES:]}
+        behind = {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
+        return behind | self._diagnosis.nodes.slow_alike
 
     def _excused(self) -> set[str]:
         """The nodes whose bad runs are all explained by a suspected leaf that is not their own.
@@ -135,10 +125,8 @@ class NextRound:
             others = (node for node in self._evidence.fabric.leaves[leaf] if node not in chosen)
             waiting = (*others, *filter(self._has_run_alone, chosen))
             free = [node for node in waiting if self._is_free(node) and node in self._suspects and node not in met]
-            for _ in range(leaves.runs_inside_missing(leaf)):
-                pair, free = tuple(free[:2]), free[2:]
-                if len(pair) == 2:
-                    self._add(pair, INSIDE.format(*pair, leaf))
+            for pair in self._pairs_of_a_kind(free)[: leaves.runs_inside_missing(leaf)]:
+                self._add(pair, INSIDE.format(*pair, leaf))
 
     def _try_alone(self, nodes: Iterable[str]) -> None:
         for node in filter(self._is_free, nodes):
@@ -158,15 +146,16 @@ class NextRound:
         left = [node for node in nodes if self._is_free(node) and not self._has_met_enough(node)]
         while left:
             node, *left = left
-            met = self._met(node)
-            if (other := next((other for other in left if other not in met), None)) is not None:
+            kind, met = self._hardware.kind_of(node), self._met(node)
+            fits = (other for other in left if other not in met and self._hardware.kind_of(other) == kind)
+            if (other := next(fits, None)) is not None:
                 left.remove(other)
                 self._add((node, other), reason.format(node, other))
 
     def _try_each_other(self, nodes: list[str]) -> None:
         """Pairs nodes without unexplained bad runs; a node that is left over, or had void runs, meets a healthy one."""
         able = [node for node in nodes if not self._evidence.histories[node].void]
-        for pair in zip(able[::2], able[1::2], strict=False):
+        for pair in self._pairs_of_a_kind(able):
             self._add(pair, MIX.format(*pair))
         for node in nodes:
             if node not in self._used:
@@ -177,8 +166,8 @@ class NextRound:
         if self._has_met_enough(node):
             return
         healthy = {other for run in self._diagnosis.clearance.runs_with_healthy(node) for other in run.others(node)}
-        elsewhere = self._partners.take_near(node, met | self._beside(node, met), healthy)
-        partner = elsewhere or self._partners.take_near(node, met, healthy)
+        elsewhere = self._pool(node).take_near(node, met | self._beside(node, met), healthy)
+        partner = elsewhere or self._pool(node).take_near(node, met, healthy)
         if partner is not None:
             pair = (node, partner)
             self._add(pair, reason.format(*pair), by_rail=by_rail and have_rails(pair, self._evidence.sites))
@@ -210,26 +199,41 @@ class NextRound:
     def _runs_of(self, path: Path, met: set[str]) -> int:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
         missing = self._diagnosis.paths.any_runs_missing(path)
-        others = [len({*self._evidence.fabric.leaves[leaf]} - met) for leaf in path.ends if path.of_leaves]
+        kinds = frozenset().union(*self._kinds_bad_across(path))
+        alike = {node for kind in kinds for node in self._hardware.kinds[kind]} - met
+        others = [len(alike.intersection(self._evidence.fabric.leaves[leaf])) for leaf in path.ends if path.of_leaves]
         return missing if missing <= min(others, default=missing) else 0
 
     def _try_path_control(self, path: Path) -> None:
         """An end of a bad link with a healthy node: if this run is slow, too, by now, the link is not bad."""
         for end, other in (path.ends, path.ends[::-1]):
-            partner = self._partners.take_near(end, {end, other}, set()) if self._is_free(end) else None
+            partner = self._pool(end).take_near(end, {end, other}, set()) if self._is_free(end) else None
             if partner is not None:
                 self._add((end, partner), SINCE.format(end, partner, *path.ends))
                 return
 
     def _try_path(self, path: Path, met: set[str]) -> None:
         """Tries a path again. A path of leaves gets other nodes than those it `met`: one of them may be bad."""
-        if path.of_leaves:
-            found = (self._partners.take_at(leaf, met) for leaf in path.ends)
-            nodes = tuple(node for node in found if node is not None)
-        else:
-            nodes = tuple(filter(self._is_free, path.ends))
+        nodes = self._at_ends(path, met) if path.of_leaves else tuple(filter(self._is_free, path.ends))
         if len(nodes) == 2:
             self._add(nodes, PATH.format(*path.ends))
+
+    def _at_ends(self, path: Path, met: set[str]) -> tuple[str, ...]:
+        """A free node at each end, of the same hardware as a group that was bad across the path; fewer if none is."""
+        nodes: tuple[str, ...] = ()
+        for kinds in self._kinds_bad_across(path):
+            found = (self._take_at(leaf, met, kinds) for leaf in path.ends)
+            nodes = tuple(node for node in found if node is not None)
+            if len(nodes) == 2:
+                break
+        return nodes
+
+    def _take_at(self, leaf: str, met: set[str], kinds: frozenset[Kind]) -> str | None:
+        found = (self._pools[kind].take_at(leaf, met) for kind in sorted(kinds, key=str))
+        return next(filter(None, found), None)
+
+    def _kinds_bad_across(self, path: Path) -> Iterable[frozenset[Kind]]:
+        return dict.fromkeys(self._hardware.kinds_of(run.members) for run in self._diagnosis.paths.never_good[path])
 
     def _try_again(self) -> None:
         """Runs nodes alone once more that were bad across a path that had good runs too."""
@@ -244,37 +248,49 @@ class NextRound:
     def _try_suspects(self) -> None:
         """Runs nodes with another partner that are suspected since an earlier sweep."""
         for record in filter(self._is_due_as_suspect, self._diagnosis.recurring.still_suspected):
-            self._partners.withdraw((record.node,))
-            met = partners_met(record, self._evidence.sites)
-            if (partner := self._partners.take_near(record.node, met, set())) is not None:
+            pool, met = self._pool(record.node), partners_met(record, self._evidence.sites)
+            pool.withdraw((record.node,))
+            if (partner := pool.take_near(record.node, met, set())) is not None:
                 self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
 
     def _add_controls(self) -> None:
-        """Healthy nodes that run alone beside suspects, to show the value that a node should reach alone."""
-        if all(len(probe.members) > 1 for probe in self.probes):
-            return
-        for _ in range(self._evidence.thresholds.controls_missing):
-            if (node := self._partners.take_spotless()) is not None:
-                self._add((node,), CONTROL.format(node))
+        """Healthy nodes of their kind that run alone beside suspects, to show what a node should reach alone."""
+        alone = [node for probe in self.probes if len(probe.members) == 1 for node in probe.members]
+        for kind in dict.fromkeys(map(self._hardware.kind_of, alone)):
+            for _ in range(self._evidence.thresholds.among(kind).controls_missing):
+                if (node := self._pools[kind].take_spotless()) is not None:
+                    self._add((node,), CONTROL.format(node))
 
     def _add_pass(self) -> None:
         """All healthy and free nodes run with others once more while more passes are wanted.
 
         After a run that was barely slow, they show how much runs differ, while the suspects run with others.
         """
-        done = {node: len(self._evidence.histories[node].good_together) for node in self._partners.rest()}
-        is_unsure = any(map(self._evidence.is_barely_slow, self._evidence.runs))
-        wanted = max(self._passes, FEWEST_BARELY_SLOW if is_unsure else 0)
-        lacking = [node for node, passes in done.items() if passes < wanted]
-        if len(lacking) > 1:
-            passes = max(done[node] for node in lacking)
-            groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
-            self.probes += [Probe(group, ONCE_MORE) for group in groups]
+        barely_slow = filter(self._evidence.is_barely_slow, self._evidence.runs)
+        unsure = frozenset().union(*(self._hardware.kinds_of(run.members) for run in barely_slow))
+        for kind, pool in self._pools.items():
+            done = {node: len(self._evidence.histories[node].good_together) for node in pool.rest()}
+            wanted = max(self._passes, FEWEST_BARELY_SLOW if kind in unsure else 0)
+            lacking = [node for node, passes in done.items() if passes < wanted]
+            if len(lacking) > 1:
+                passes = max(done[node] for node in lacking)
+                groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
+                self.probes += [Probe(group, ONCE_MORE) for group in groups]
 
     def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
         self._used.update(members)
-        self._partners.withdraw(members)
+        for node in members:
+            self._pool(node).withdraw((node,))
         self.probes.append(Probe(members, reason, by_rail))
+
+    def _pool(self, node: str) -> PartnerPool:
+        """The partners of its kind of hardware."""
+        return self._pools[self._hardware.kind_of(node)]
+
+    def _pairs_of_a_kind(self, nodes: Iterable[str]) -> list[tuple[str, str]]:
+        """Pairs of these nodes, in their order; the last node of a kind is left over if the number is odd."""
+        alike = self._hardware.by_kind(nodes)
+        return [pair for those in alike for pair in zip(those[::2], those[1::2], strict=False)]
 
     def _is_free(self, node: str) -> bool:
         return node not in self._used and node not in self._absent

@@ -10,7 +10,9 @@ A draw takes O(free nodes) at most; nodes at the end of a pool that are gone are
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Set
+from functools import cached_property
 
+from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
 from muster_coordinator.model.probes import Site
 from muster_coordinator.normal.normality import liars_among
 
@@ -41,8 +43,6 @@ class PartnerPool:
         self._all = list(nodes)
         random.Random(seed).shuffle(self._all)  # noqa: S311 - no secret depends on it
         self._free = set(self._all)
-        self._order = list(sites)
-        self._places = {node: place for place, node in enumerate(self._order)}
         self._by_rack: dict[str, list[str]] = {}
         self._by_leaf: dict[str, list[str]] = {}
         for node in self._all:
@@ -102,6 +102,14 @@ class PartnerPool:
         """A partner that has not been in a bad run."""
         return self._take(self._all, fits=self._spotless.__contains__)
 
+    @cached_property
+    def _order(self) -> list[str]:
+        return list(self._sites)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {node: place for place, node in enumerate(self._order)}
+
     def _next_to(self, node: str) -> list[str]:
         """The nodes around it in topology order, the nearest last."""
         place = self._places[node]
@@ -124,3 +132,13 @@ class PartnerPool:
                 self._free.remove(node)
                 return node
         return None
+
+
+def pools_by_kind(
+    nodes: Iterable[str], hardware: KnownHardware, seed: str, spotless: Set[str], doubted: Set[str]
+) -> Mapping[Kind, PartnerPool]:
+    """A pool for every kind of hardware, with those of these nodes that are of it: a pair of two kinds tells little."""
+    alike: dict[Kind, list[str]] = {kind: [] for kind in hardware.kinds}
+    for node in nodes:
+        alike[hardware.kind_of(node)].append(node)
+    return {kind: PartnerPool(those, hardware.sites, seed, spotless, doubted) for kind, those in alike.items()}

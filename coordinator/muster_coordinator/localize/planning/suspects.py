@@ -6,11 +6,12 @@ and that nobody doubts, its run counts. The cost is the same, because every node
 Example: a4 is suspected since Monday. It meets a2, which passed on Monday, instead of a node drawn from all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from muster_coordinator.localize.evidence.hardware import KnownHardware
 from muster_coordinator.localize.evidence.prior import SweepPrior
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
-from muster_coordinator.localize.planning.partners import PartnerPool
+from muster_coordinator.localize.planning.partners import pools_by_kind
 from muster_coordinator.model.probes import Probe, Site
 
 SUSPECT_RUNS = 4
@@ -20,13 +21,14 @@ SUSPECTED = "{} is suspected since sweep {} and runs with {}, which was good bef
 
 
 def with_suspects(
-    records: Sequence[TrackRecord], sites: Mapping[str, Site], prior: SweepPrior, seed: str
+    records: Sequence[TrackRecord], here: Collection[str], hardware: KnownHardware, prior: SweepPrior, seed: str
 ) -> Iterator[Probe]:
-    """A pair of each suspect at one of these `sites` with a partner. Suspects without one are left to other groups."""
+    """A pair of each suspect with a partner that is `here`. Suspects without one are left to other groups."""
     good = {node for sweep in prior.sweeps for node in sweep.cleared} - {record.node for record in records}
-    pool = PartnerPool(filter(good.__contains__, sites), sites, seed, good, prior.doubted)
+    pools = pools_by_kind(filter(good.__contains__, here), hardware, seed, good, prior.doubted)
     for record in records:
-        if (partner := pool.take_near(record.node, partners_met(record, sites), set())) is not None:
+        pool, met = pools[hardware.kind_of(record.node)], partners_met(record, hardware.sites)
+        if (partner := pool.take_near(record.node, met, set())) is not None:
             yield Probe((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
 
 

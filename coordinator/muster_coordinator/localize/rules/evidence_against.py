@@ -34,9 +34,9 @@ def drawn_partners(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) 
 def drawn_partners_missing(evidence: GroupEvidence, node: str, bad: Iterable[GroupRun]) -> int:
     """How many more partners must be bad with `node` before they cannot all be liars; 0 if there are enough."""
     drawn = [*draws(evidence, node, drawn_partners(evidence, node, bad))]
-    nodes, missing = len(evidence.sites), 0
-    while liars_may_explain(nodes, drawn):
-        drawn.append((1, nodes - 1))
+    nodes, peers, missing = len(evidence.sites), len(evidence.hardware.peers(node)), 0
+    while liars_may_explain(nodes, drawn, peers=peers):
+        drawn.append((1, peers - 1))
         missing += 1
     return missing
 
@@ -87,7 +87,7 @@ def disjoint(groups: Iterable[Partners]) -> list[Partners]:
 
 
 def draws(evidence: GroupEvidence, node: str, found: Iterable[Partners]) -> Iterator[tuple[int, int]]:
-    """For each group of partners, their number and the number of nodes from which they were drawn.
+    """For each group of partners, their number and the number of nodes from which they were drawn: those of its kind.
 
     Rule: the first partner from the node's own leaf counts as drawn from the fleet, further ones as drawn from the
     leaf. Prevents: in a fleet of 256 nodes, all 12 liars declare the leaf of healthy n0, which has 8 honest nodes. Four
@@ -96,8 +96,8 @@ def draws(evidence: GroupEvidence, node: str, found: Iterable[Partners]) -> Iter
     The first one needs no correction: the liars gather at one leaf only, so over all nodes of the fleet the coordinator
     draws no more liars than before.
     """
-    neighbours, from_leaf = evidence.fabric.neighbours(node), 0
+    neighbours, from_leaf, others = evidence.neighbours(node), 0, len(evidence.hardware.peers(node)) - 1
     for partners in found:
         from_leaf += neighbours.issuperset(partners)
         near = neighbours.issuperset(partners) and from_leaf > 1
-        yield len(partners), len(neighbours) if near else len(evidence.sites) - 1
+        yield len(partners), len(neighbours) if near else others

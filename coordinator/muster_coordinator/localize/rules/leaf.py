@@ -8,10 +8,11 @@ pass alone, and a1-a2 is slow. Leaf a is convicted; its nodes are behind it, nei
 Takes time in proportion to the nodes of the suspected leaves, times their bad runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, may_be_all_liars
@@ -32,8 +33,11 @@ people keep. If 5 % of all labels are wrong, one leaf of 16 nodes in five has tw
 passes may as well show that the switch is healthy.
 """
 
+ALIKE = 1.1
+"""What one switch lets through differs by less: five standard deviations of the noise of a usual fabric."""
+
 REPRESENTATIVES = 4
-"""The other nodes of a leaf, or of a machine type, wait while this many run for all. If this many links that look
+"""The other nodes of a leaf wait while this many run for all. If this many links that look
 healthy fail at once, there is no other likely cause.
 """
 
@@ -55,25 +59,42 @@ class LeafFaults:
         convicted without this rule, and none with it.
 
         In a large leaf, one node in eight may pass: its label is wrong, and it stands elsewhere. Nodes that took no
-        part do not count, nor do nodes that are slow alike: they tell nothing about the switch.
+        part do not count, nor do nodes that are slow alike or need less: they tell nothing about the switch.
 
         Rule: nothing is suspected if only one leaf is known. Then no node is known to be at another leaf, and a slow
         fleet would look like a bad switch.
         """
-        evidence = self.clearance.nodes.evidence
+        evidence, slow_alike = self.clearance.nodes.evidence, self.clearance.nodes.slow_alike
         if len(evidence.fabric.leaves) < 2:
             return {}
+        failing = self.clearance.nodes.suspects.keys() - slow_alike - evidence.cleared
         found = {}
         for leaf, all_nodes in evidence.fabric.leaves.items():
-            nodes = [node for node in all_nodes if node not in self.clearance.nodes.slow_alike]
-            suspects = [
-                node for node in nodes if node in self.clearance.nodes.suspects and node not in evidence.cleared
-            ]
+            suspects = [node for node in all_nodes if node in failing]
+            silent = slow_alike | self._need_less(all_nodes, suspects)
+            nodes = [node for node in all_nodes if node not in silent]
             present = sum(evidence.histories[node].has_shown_something for node in nodes)
             enough = max(LEAST_AT_LEAF, MOST_OF_LEAF * present)
             if len(suspects) >= enough and len(evidence.cleared.intersection(nodes)) <= _wrong_labels(len(nodes)):
                 found[leaf] = tuple(suspects[:REPRESENTATIVES])
         return found
+
+    def _need_less(self, nodes: Sequence[str], suspects: Sequence[str]) -> frozenset[str]:
+        """The nodes of a leaf that passed although they have reached no more than suspects of other hardware there.
+
+        Prevents: the switch lets through 40 % of what new nodes can do. Old ones do half of that at best, and pass.
+        """
+        evidence, most = self.clearance.nodes.evidence, dict[Kind, float]()
+        for node in suspects if evidence.hardware.are_several else ():
+            reached = max(run.objective or 0.0 for run in self.clearance.nodes.suspects[node])
+            kind = evidence.hardware.kind_of(node)
+            most[kind] = max(reached, most.get(kind, 0.0))
+        return frozenset(
+            node
+            for node in evidence.cleared.intersection(nodes)
+            for kind, reached in most.items()
+            if kind != evidence.hardware.kind_of(node) and evidence.histories[node].best_together <= ALIKE * reached
+        )
 
     @cached_property
     def nodes_of_suspected(self) -> frozenset[str]:

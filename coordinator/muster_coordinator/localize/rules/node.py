@@ -160,10 +160,14 @@ class NodeFaults:
         Rule: none if more than half of the rails were slow.
         Prevents: the link of a4 is loose, and five of its eight rails are slow at different times. To name five rails
         would send somebody to five cables.
+        Rule: only those that were slow in each of these runs. Prevents: the whole link is slow, and runs differ by
+        10 %. One rail or another is 15 % below the better ones then, in each run another one.
         """
         separate = [run for run in self.suspects.get(node, ()) if run.rails]
-        slow = frozenset().union(*map(self.evidence.slow_rails, separate))
-        return tuple(sorted(slow)) if separate and len(slow) <= len(separate[0].rails) / 2 else ()
+        slow = [*map(self.evidence.slow_rails, separate)]
+        if not separate or len(frozenset().union(*slow)) > len(separate[0].rails) / 2:
+            return ()
+        return tuple(sorted(frozenset.intersection(*slow)))
 
     def culprit(
         self,

@@ -9,11 +9,12 @@ the four slow runs would count as an intermittent fault.
 Takes time in proportion to all runs, times the pairs of their members, and only if a run is unexplained.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
@@ -57,11 +58,11 @@ class PathFaults:
         Prevents: the links between leaves are slower than NICs, and one leaf has most of the nodes. Every run across
         leaves has a member there, so nothing tells a bad path from what all paths carry.
         """
-        threshold = self.clearance.nodes.evidence.thresholds.within
-        if self._was_good_across_leaves or threshold is None:
+        if self._was_good_across_leaves:
             return False
-        quiet = [run.objective or 0.0 for run in bad if run.beside <= FEW_BESIDE]
-        return max(quiet, default=0.0) > SLOW_UPLINK * threshold.typical
+        thresholds = self.clearance.nodes.evidence.thresholds
+        quiet = ((run.objective or 0.0, thresholds.like(run).within) for run in bad if run.beside <= FEW_BESIDE)
+        return any(within is not None and reached > SLOW_UPLINK * within.typical for reached, within in quiet)
 
     @cached_property
     def _was_good_across_leaves(self) -> bool:
@@ -98,10 +99,26 @@ class PathFaults:
         """
         if not self.unexplained:
             return {}
+        hardware, good = self.clearance.nodes.evidence.hardware, self._good_by_kinds
+        return {
+            path: runs
+            for path, runs in self.unexplained.items()
+            if any(path in good.get(hardware.kinds_of(run.members), ()) for run in runs)
+        }
+
+    @cached_property
+    def _good_by_kinds(self) -> Mapping[frozenset[Kind], Set[Path]]:
+        """The paths with good runs, by the kinds of hardware of their members.
+
+        Rule: a good run clears a path for its kind only. Prevents: the path a-c lets through 60 % of what new nodes can
+        do. Old nodes need no more, and pass.
+        """
         evidence = self.clearance.nodes.evidence
         good = {run.group: run for history in evidence.histories.values() for run in history.good}
-        paths = frozenset().union(*(evidence.fabric.paths(run.members) for run in good.values()))
-        return {path: runs for path, runs in self.unexplained.items() if path in paths}
+        found: dict[frozenset[Kind], set[Path]] = {}
+        for run in good.values():
+            found.setdefault(evidence.hardware.kinds_of(run.members), set()).update(evidence.fabric.paths(run.members))
+        return found
 
     @cached_property
     def never_good(self) -> Mapping[Path, list[GroupRun]]:

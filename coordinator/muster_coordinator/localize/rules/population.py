@@ -10,14 +10,11 @@ Takes O(n log n) for n nodes.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Mapping
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.slow_runs import best_of_nodes
-from muster_coordinator.localize.evidence.threshold import Threshold
+from muster_coordinator.localize.evidence.slow_runs import Thresholds, best_of_nodes
 from muster_coordinator.localize.significance import crowds
-from muster_coordinator.normal.normality import liars_among
 
 FEWEST, SHARE = 4, 0.25
 """Minimum size of a population, in nodes and as a share of all that have reached something. A fifth of a fleet may have
@@ -30,42 +27,40 @@ ALIKE = 1.1
 def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
     """Nodes that are slow alone by a common cause: there are many of them, and they reach the same.
 
-    Nodes of one declared kind of hardware are compared with each other.
+    Nodes of one kind of hardware are compared with each other.
     """
-    threshold = evidence.thresholds.alone
-    if threshold is None:
-        return frozenset()
-    by_hardware: dict[str | None, dict[str, float]] = defaultdict(dict)
-    for node, value in best_of_nodes(run for run in evidence.runs if len(run.members) == 1).items():
-        by_hardware[evidence.sites[node].hardware_kind][node] = value
-    found = (_slow_alike(evidence, reached, threshold) for reached in by_hardware.values())
+    found = (_slow_alike(evidence.thresholds.among(kind)) for kind in evidence.hardware.kinds)
     return frozenset().union(*found)
 
 
-def _slow_alike(evidence: GroupEvidence, alone: Mapping[str, float], threshold: Threshold) -> frozenset[str]:
-    """Those of nodes that have reached these values `alone`.
+def _slow_alike(thresholds: Thresholds) -> frozenset[str]:
+    """Those of the nodes in the runs of these thresholds.
 
     What more nodes have reached than may lie is normal, even if most that have run alone are slow.
     """
-    best = sorted(alone.values(), reverse=True)[liars_among(len(evidence.sites)) :]
+    threshold, runs = thresholds.alone, thresholds.runs
+    if threshold is None:
+        return frozenset()
+    alone = best_of_nodes(run for run in runs if len(run.members) == 1)
+    best = sorted(alone.values(), reverse=True)[thresholds.liars :]
     normal = max((threshold.typical, *best[:1]))
     slow_below = normal * threshold.slow_below / threshold.typical
     slow = {node: value for node, value in alone.items() if 0 < value < slow_below}
-    enough = max(FEWEST, SHARE * sum(value > 0 for value in best_of_nodes(evidence.runs).values()))
+    enough = max(FEWEST, SHARE * sum(value > 0 for value in best_of_nodes(runs).values()))
     shares = {node: value / normal for node, value in slow.items()}
-    return crowds(slow, ALIKE, enough) | _as_slow_as_others(evidence, shares)
+    return crowds(slow, ALIKE, enough) | _as_slow_as_others(thresholds, shares)
 
 
-def _as_slow_as_others(evidence: GroupEvidence, alone: Mapping[str, float]) -> frozenset[str]:
+def _as_slow_as_others(thresholds: Thresholds, alone: Mapping[str, float]) -> frozenset[str]:
     """The nodes whose share of normal `alone` is what a quarter of the other nodes reach at best without them.
 
     Prevents: half of 64 nodes are of an older generation, and a path hangs. Only the nodes that met across it run
     alone, among them six old ones. They would be convicted, although most pairs are as slow as they are.
     """
-    normal = evidence.thresholds.best
+    normal = thresholds.best
     if not alone or not normal:
         return frozenset()
-    others = (run for run in evidence.runs if len(run.members) > 1 and alone.keys().isdisjoint(run.members))
+    others = (run for run in thresholds.runs if len(run.members) > 1 and alone.keys().isdisjoint(run.members))
     shares = sorted(value / normal for value in best_of_nodes(others).values() if value)
     enough = max(FEWEST, SHARE * len(shares))
     return frozenset(

@@ -93,7 +93,8 @@ class RecurringFaults:
         """Whether the partners in its bad runs may all be liars, by one of the ways to choose bad runs from all."""
         evidence = self.open.clearance.nodes.evidence
         drawn = [*draws(evidence, record.node, record.bad)]
-        return liars_may_explain(len(evidence.sites), drawn, FALSE_NODES / math.comb(record.runs, len(drawn)))
+        accepted, peers = FALSE_NODES / math.comb(record.runs, len(drawn)), len(evidence.hardware.peers(record.node))
+        return liars_may_explain(len(evidence.sites), drawn, accepted, peers=peers)
 
     def _culprit(self, record: TrackRecord) -> Culprit:
         """The node or its link, with its bad runs in this sweep and the track record."""

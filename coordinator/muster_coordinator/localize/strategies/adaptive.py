@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.hardware import KnownHardware
 from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, TOO_FEW_TO_COMPARE, follow_up
@@ -58,9 +59,12 @@ class Adaptive:
 
     def _first_groups(self, absent: frozenset[str]) -> list[Probe]:
         here = {node: site for node, site in self.sites.items() if node not in absent}
+        hardware = KnownHardware(self.sites)
         records = TrackRecords(self.prior.sweeps, self.prior.now, KnownFabric(here)).suspects
-        suspects = [*with_suspects(records, here, self.prior, self.seed)]
+        suspects = [*with_suspects(records, here, hardware, self.prior, self.seed)]
         taken = {node for probe in suspects for node in probe.members}
-        others = [site for node, site in here.items() if node not in taken]
-        groups = with_pairs_inside(across_leaves(others, self.seed, 0), self.sites)
-        return [*suspects, *(Probe(group, FIRST) for group in groups)]
+        found = suspects
+        for nodes in hardware.by_kind(node for node in here if node not in taken):
+            groups = across_leaves([here[node] for node in nodes], self.seed, 0)
+            found += (Probe(group, FIRST) for group in with_pairs_inside(groups, self.sites))
+        return found

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.hardware import FEWEST_OF_HARDWARE
 
 MOST_NAMES = 3
 """Maximum number of partners that a sentence names. The other partners would do as well."""
@@ -12,6 +13,10 @@ MOST_NAMES = 3
 NOTHING_TO_COMPARE = (
     "it worked, but nothing says how fast it should be: sweep it with {}, or set a reference for this check"
     " (muster reference set)"
+)
+TOO_FEW_OF_ITS_KIND = (
+    "no node with its hardware ({}) has passed, and this sweep has too few of them ({}) to compare them with each"
+    " other: sweep at least {} together, or set a reference for this check (muster reference set)"
 )
 THREE_NODES = 3
 """With two, a slow run may be the fault of either, and there is no other run to compare it with."""
@@ -41,9 +46,9 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     site = diagnosis.evidence.sites[node]
     if node in diagnosis.leaves.behind:
         return f"it is behind leaf {site.leaf}, which is convicted: sweep it again after the repair"
-    if diagnosis.evidence.is_of_unproven_type(node):
+    if diagnosis.evidence.is_of_unproven_hardware(node):
         kind = site.hardware_kind
-        return f"no node with this hardware ({kind}) has passed, but others have: sweep each kind by itself"
+        return TOO_FEW_OF_ITS_KIND.format(kind, len(diagnosis.evidence.hardware.rare[kind]), FEWEST_OF_HARDWARE)
     if node in diagnosis.leaves.nodes_of_suspected:
         return f"its whole leaf {site.leaf} is suspected: nodes of other leaves must pass first"
     return _missing_as_it_fails_alike(diagnosis, node)
@@ -106,10 +111,11 @@ def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _partners(diagnosis: Diagnosis, node: str) -> Iterator[str]:
-    """The partners that have not run with `node` yet."""
-    history = diagnosis.evidence.histories[node]
+    """The partners of its kind of hardware that have not run with `node` yet."""
+    history, hardware = diagnosis.evidence.histories[node], diagnosis.evidence.hardware
     met = {other for run in (*history.bad, *history.void) for other in run.others(node)}
-    return (other for other in diagnosis.partners if other not in met)
+    alike = (other for other in diagnosis.partners if hardware.kind_of(other) == hardware.kind_of(node))
+    return (other for other in alike if other not in met)
 
 
 def _names(nodes: frozenset[str]) -> str:

@@ -15,7 +15,8 @@ class DiagnosisReport:
     """The convicted parts, the cleared nodes and the suspects of a sweep, and the suspicions that it leaves open.
 
     `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, which evidence it
-    lacks. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node
+    lacks. `hardware` has the nodes of each kind of hardware that were compared only with each other; it is empty if all
+    were. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node
     that loses a smaller share than `smallest_loss` would not have been found.
     """
 
@@ -26,6 +27,7 @@ class DiagnosisReport:
     suspects: tuple[str, ...]
     suspicions: tuple[Suspicion, ...]
     missing_evidence: Mapping[str, str]
+    hardware: Mapping[str, tuple[str, ...]]
     why_slow: Mapping[str, str]
     observations: tuple[str, ...]
     smallest_loss: float | None
@@ -58,6 +60,7 @@ def report_of(diagnosis: Diagnosis, check: str, metric: str | None) -> Diagnosis
         suspects=tuple(filter(diagnosis.nodes.is_suspect, diagnosis.inconclusive)),
         suspicions=diagnosis.recurring.suspicions,
         missing_evidence=missing_evidence(diagnosis),
+        hardware=sentences.hardware.compared,
         why_slow={run.group: sentences.why_slow(run) for run in runs if thresholds.is_slow(run)},
         observations=tuple(sentences.observations()),
         smallest_loss=diagnosis.sensitivity.smallest_loss,

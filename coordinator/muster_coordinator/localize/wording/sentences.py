@@ -1,7 +1,7 @@
 """Records and sentences about culprits and slow runs, with the numbers that are the evidence."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,11 +9,13 @@ from muster.model import format_instant
 from muster.units import with_unit
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.direction import Direction, OneWay, one_way, one_way_threshold
+from muster_coordinator.localize.evidence.hardware import Kind
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
 from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.rules.culprit import Culprit, Part
+from muster_coordinator.localize.wording.hardware_words import HardwareWords, with_hardware
 from muster_coordinator.model.probes import GroupRun
 from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
 
@@ -48,13 +50,15 @@ class Sentences:
     def node(self, culprit: Culprit) -> FailedNode:
         """The record of a node that is convicted, or whose link or rails are."""
         (node,) = culprit.of
-        ways = one_way(node, culprit.runs, self._one_way_threshold) if culprit.slow else None
+        kind = self.diagnosis.evidence.hardware.kind_of(node)
+        ways = one_way(node, culprit.runs, self._one_way_thresholds[kind]) if culprit.slow else None
         reasons = (*self._reasons(culprit), *direction_words(ways), *hint_words(hints_of(node, culprit.runs)))
         return FailedNode(
             node=node,
             part=culprit.part,
             rails=culprit.rails,
             direction=None if ways is None else ways.slow,
+            intermittent=culprit.intermittent,
             code=self._code(culprit),
             confidence=culprit.confidence,
             reasons=reasons,
@@ -84,8 +88,9 @@ class Sentences:
         return f"{quantity(self.metric)} {self._amount(run.objective)} is slow: {self._typical(run)}"
 
     def observations(self) -> Iterable[str]:
-        """Sentences about bad runs of unknown cause, and about nodes that a convicted leaf hides."""
+        """Sentences about kinds of hardware, bad runs of unknown cause, and nodes that a convicted leaf hides."""
         diagnosis, evidence = self.diagnosis, self.diagnosis.evidence
+        yield from self.hardware.sentences()
         for path, runs in diagnosis.paths.unexplained.items():
             for run in () if path in diagnosis.paths.convicted else runs:
                 if diagnosis.convicted.isdisjoint(run.members):
@@ -100,9 +105,15 @@ class Sentences:
             hidden = [node for node in evidence.fabric.leaves[leaf] if node in diagnosis.leaves.behind]
             yield f"the health of {', '.join(hidden)} is unknown because leaf {leaf} is convicted"
 
+    @property
+    def hardware(self) -> HardwareWords:
+        """How kinds of hardware were compared."""
+        return HardwareWords(self.diagnosis.evidence, self._amount)
+
     @cached_property
-    def _one_way_threshold(self) -> Threshold | None:
-        return one_way_threshold(self.diagnosis.evidence.runs)
+    def _one_way_thresholds(self) -> Mapping[Kind, Threshold | None]:
+        evidence = self.diagnosis.evidence
+        return {kind: one_way_threshold(evidence.thresholds.among(kind).runs) for kind in evidence.hardware.kinds}
 
     def _code(self, culprit: Culprit) -> str:
         return f"{self.check}.{'slow' if culprit.slow else 'failed'}"
@@ -146,7 +157,8 @@ class Sentences:
         threshold = self.diagnosis.evidence.thresholds.of(run)
         assert threshold is not None, "without a threshold no run is slow"
         typical, slow_below = self._amount(threshold.typical), self._amount(threshold.slow_below)
-        return f"typical here is {typical}, and less than {slow_below} is slow"
+        compared = with_hardware(self.diagnosis.evidence.hardware, run.members)
+        return f"typical{compared} here is {typical}, and less than {slow_below} is slow"
 
     def _amount(self, value: float | None) -> str:
         return amount(value, self.metric)

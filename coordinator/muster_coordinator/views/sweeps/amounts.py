@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from muster.model import Metric, Topology
 from muster_coordinator.localize.evidence.fabric import KnownFabric
-from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
+from muster_coordinator.localize.evidence.hardware import KnownHardware
+from muster_coordinator.localize.evidence.slow_runs import RunKind
+from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
+from muster_coordinator.localize.wording.hardware_words import with_hardware
 from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
@@ -23,7 +26,7 @@ class Amounts:
     """The metric, and the thresholds by which the groups of each kind were judged."""
 
     metric: str | None
-    thresholds: Thresholds
+    thresholds: SweepThresholds
 
     def words(self, value: float | None) -> str:
         """A value with its unit."""
@@ -36,9 +39,11 @@ class Amounts:
 
     def kind(self, group: GroupRecord) -> str:
         """The groups that this one is compared with, in words; of several nodes, while few have crossed leaves."""
-        kind = self.thresholds.kind_of(group_run_of(group))
-        several = kind is not RunKind.ALONE and not self.thresholds.are_kinds_apart
-        return "of several nodes" if several else KINDS[kind]
+        run = group_run_of(group)
+        kind = self.thresholds.kind_of(run)
+        several = kind is not RunKind.ALONE and not self.thresholds.like(run).are_kinds_apart
+        groups = "of several nodes" if several else KINDS[kind]
+        return groups + with_hardware(self.thresholds.hardware, group.members)
 
 
 def amounts_of(record: SweepRecord, places: Mapping[str, Topology]) -> Amounts:
@@ -50,8 +55,13 @@ def amounts_of(record: SweepRecord, places: Mapping[str, Topology]) -> Amounts:
     yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
     """
     groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)
-    sites = {node: Site(node, leaf=places.get(node, Topology()).leaf) for node in record.nodes}
-    return Amounts(record.metric, Thresholds(len(record.nodes), tuple(map(group_run_of, groups)), KnownFabric(sites)))
+    kind_of = {node: kind for kind, nodes in record.hardware.items() for node in nodes}
+    sites = {
+        node: Site(node, leaf=places.get(node, Topology()).leaf, hardware_kind=kind_of.get(node))
+        for node in record.nodes
+    }
+    runs = tuple(map(group_run_of, groups))
+    return Amounts(record.metric, SweepThresholds(runs, KnownFabric(sites), KnownHardware(sites)))
 
 
 def numbers(metric: Metric) -> list[float]:

@@ -162,9 +162,10 @@ def _measure_group(
     apart = run_in_turn(rails, group, context.timeout_s, largest)
     sent = send_one_way(group, sizes[-1], place)
     seen.add_wrong(apart.wrong + sent.wrong)
+    segments = retransmits.segments_between(before, retransmits.look())
     transports = transport.connections(context.scratch)
-    results = exchange_results(group, seen, transports)
-    again = retransmits.sent_again(before, group, results.transports)
+    results = exchange_results(group, seen, transports)  # after which a rank may leave
+    again = retransmits.sent_again(segments, group, results.transports)
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, results.transports)

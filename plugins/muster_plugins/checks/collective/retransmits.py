@@ -102,14 +102,14 @@ def _counters(info: bytes) -> Counters | None:
     return Counters(sent, resent)
 
 
-def sent_again(before: ConnectionCounters, group: RankGroup, transports: Container[Transport]) -> Resent:
-    """Retransmissions of the ranks of this node since the reading `before`; the first rank of the node reports them.
+def sent_again(segments: Segments | None, group: RankGroup, transports: Container[Transport]) -> Resent:
+    """Retransmissions of the ranks of this node, of which this one sent `segments`; the first rank reports them.
 
     `transports` are those of NCCL in the whole group. Only NCCL's sockets use the kernel's TCP; gloo always does.
     """
     if group.backend != "gloo" and "NET/Socket" not in transports:
         return Resent({}, {"over_tcp": False})
-    of_node = group.gather_on_node("segments", segments_between(before, look()), Segments | None)
+    of_node = group.gather_on_node("segments", segments, Segments | None)
     again = resent_of(of_node) if group.local_ranks[group.rank] == 0 else Resent({}, {})
     return again._replace(facts=again.facts | {"over_tcp": True})
 
@@ -117,7 +117,7 @@ def sent_again(before: ConnectionCounters, group: RankGroup, transports: Contain
 def segments_between(before: ConnectionCounters, after: ConnectionCounters) -> Segments | None:
     """The segments that were sent between two readings; None if the kernel does not count them.
 
-    Connections that were closed in between do not count.
+    Connections that were closed in between do not count, so `after` is read while all ranks are still in the group.
     """
     grown = []
     for name, now in after.items():

@@ -29,9 +29,11 @@ from muster import (
     judge_value,
 )
 from muster.model import Data, Instant, Json, format_instant
+from muster_plugins.checks.kernel_log.drivers import driver_table
 from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
+from muster_plugins.checks.kernel_log.events import normal_address
 from muster_plugins.checks.kernel_log.log_reader import KernelLog, KernelLogLook
-from muster_plugins.checks.kernel_log.rules import normal_address, rules
+from muster_plugins.checks.kernel_log.rules import rule_groups
 from muster_plugins.checks.kernel_log.source import LogUnavailable
 from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, StandingEvent, StandingTimes
 from muster_plugins.shared.no_params import NoParams
@@ -39,14 +41,17 @@ from muster_plugins.shared.real_node import must_be_real
 
 NAME = "kernel_log"
 
+_RULES = tuple(rule for group in rule_groups() for rule in group.rule)
+
 FINDS = {
-    **{f"{NAME}.{rule.code}": rule.summary for rule in rules().rule},
+    **{f"{NAME}.{rule.code}": rule.summary for rule in _RULES},
+    **{f"{NAME}.{part.code}": part.summary for part in driver_table().part},
     **{f"{NAME}.{event.code}": event.summary for event in (LOST, UNREADABLE, CROWDED)},
     f"{NAME}.no_access": "neither the kernel's log nor the journal can be read",
     f"{NAME}.not_kept": "events cannot be stored, so they are forgotten when the agent restarts",
 }
 
-RATES = tuple(sorted({rule.rate.metric for rule in rules().rule if rule.rate}))
+RATES = tuple(sorted({rule.rate.metric for rule in _RULES if rule.rate}))
 """Metrics: the number of events of a kind within the period of its rate, on the device with the most."""
 
 
@@ -70,6 +75,7 @@ class JudgedEvent(Data):
     action: Action
     source: str
     address: str | None
+    name: str | None
     number: int | None
     device: int | None
     count: int
@@ -108,7 +114,8 @@ def _finding(event: JudgedEvent, references: Mapping[str, Reference]) -> Finding
         for judged in judge_value(event.recent, references.get(event.rate), code=NAME):
             severity, action = judged.severity, event.action
             evidence |= judged.evidence
-    where = f" ({event.address})" if event.address and event.device is None else ""
+    device = event.address or event.name
+    where = f" ({device})" if device and event.device is None else ""
     times = f", {event.count} times" if event.count > 1 else ""
     return Finding(
         code=f"{NAME}.{event.code}",
@@ -122,7 +129,7 @@ def _finding(event: JudgedEvent, references: Mapping[str, Reference]) -> Finding
 
 def _evidence(event: JudgedEvent) -> Json:
     """The evidence, with the code of an XID or SXid under that name."""
-    known: Json = {event.code: event.number, "address": event.address, "line": event.line or None}
+    known: Json = {event.code: event.number, "address": event.address, "name": event.name, "line": event.line or None}
     return {
         **{name: value for name, value in known.items() if value is not None},
         "count": event.count,
@@ -195,6 +202,7 @@ def _judged_event(entry: StandingEvent, look: KernelLogLook, context: Context) -
         action=event.action,
         source=event.source,
         address=event.address,
+        name=event.name,
         number=event.number,
         device=indices.get(event.address) if event.address else None,
         count=entry.count,

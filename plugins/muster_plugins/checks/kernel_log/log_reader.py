@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from muster import Severity
 from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
+from muster_plugins.checks.kernel_log.events import EventEnd, KernelEvent, LinkStart
 from muster_plugins.checks.kernel_log.hardware_records import HardwareRecords
+from muster_plugins.checks.kernel_log.recognition import recognise
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, LinkStart, recognise
 from muster_plugins.checks.kernel_log.source import Kmsg, LogUnavailable, read_journal
 from muster_plugins.checks.kernel_log.standing import StandingEvents, StandingTimes, fold
 

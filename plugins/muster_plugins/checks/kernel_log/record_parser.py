@@ -14,16 +14,21 @@ class Record(NamedTuple):
     """One line of the kernel's log; `at_s` are the kernel's seconds since the boot.
 
     `seq` has no gaps unless lines were lost, and is None when they come from the journal. `device` is the PCI address
-    of the device that the kernel itself names as the subject, if any.
+    of the device that the kernel itself names as the subject, if any. `level` is the kernel's own severity, 0 for the
+    worst and 7 for what only developers read; None if it is not known.
     """
 
     seq: int | None
     at_s: float
     text: str
     device: str | None = None
+    level: int | None = None
 
 
 _KMSG = re.compile(r"(\d{1,10}),(\d{1,20}),(\d{1,20}),[^;]*;(.*)", re.DOTALL)
+_LEVEL = 0b111
+"""The bits of a priority that are the level; the others are the facility."""
+
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 _PCI_DEVICE = "+pci:"
 _KEY_OF_DEVICE = f" DEVICE={_PCI_DEVICE}"
@@ -50,10 +55,10 @@ def _kmsg_record(line: str) -> Record | None:
     match = _KMSG.fullmatch(line)
     if match is None:
         return None
-    _, seq, microseconds, text = match.groups()
+    priority, seq, microseconds, text = match.groups()
     if "\\x" in text:
         text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), text)
-    return Record(int(seq), int(microseconds) / 1e6, text)
+    return Record(int(seq), int(microseconds) / 1e6, text, level=int(priority) & _LEVEL)
 
 
 def journal_records(lines: Iterable[str]) -> Iterator[Record | None]:
@@ -69,8 +74,10 @@ def _journal_record(line: str) -> Record | None:
             text = bytes(text).decode(errors="replace")
         microseconds = int(entry.get("_SOURCE_MONOTONIC_TIMESTAMP") or entry["__MONOTONIC_TIMESTAMP"])
         device = str(entry.get("_KERNEL_DEVICE", ""))
+        level = int(entry["PRIORITY"]) if "PRIORITY" in entry else None
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     if not isinstance(text, str):
         return None
-    return Record(None, microseconds / 1e6, text, device.removeprefix(_PCI_DEVICE) if _PCI_DEVICE in device else None)
+    address = device.removeprefix(_PCI_DEVICE) if _PCI_DEVICE in device else None
+    return Record(None, microseconds / 1e6, text, address, level)

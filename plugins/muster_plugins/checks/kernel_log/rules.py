@@ -1,7 +1,6 @@
-"""Recognises events in lines of the kernel's log, by the rules in `rules.toml`."""
+"""The rules in `rules.toml`: single kinds of lines of the kernel's log, and what each means."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal
 
@@ -10,15 +9,21 @@ from pydantic import BeforeValidator, Field
 from muster import Action, Severity
 from muster.model import Data
 from muster.toml import shipped_table
+from muster_plugins.checks.kernel_log.events import (
+    ADDRESS,
+    EventEnd,
+    EventRate,
+    KernelEvent,
+    LinkStart,
+    normal_address,
+)
 from muster_plugins.checks.kernel_log.machine_check import MachineCheckKind, is_of_amd, machine_check_kind
 from muster_plugins.checks.kernel_log.record_parser import Record
 from muster_plugins.shared import xids
 
-_ADDRESS = r"([0-9A-Fa-f]{4,8}):([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.([0-7]))?"
-
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern.replace("<address>", f"(?P<address>{_ADDRESS})"), re.DOTALL)
+    return re.compile(pattern.replace("<address>", f"(?P<address>{ADDRESS})"), re.DOTALL)
 
 
 CompiledPattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
@@ -31,13 +36,6 @@ def _each(pattern: str | list[str]) -> list[str]:
 
 CompiledPatterns = Annotated[tuple[CompiledPattern, ...], BeforeValidator(_each)]
 """One such expression, or several of which one must be found."""
-
-
-class EventRate(Data):
-    """The metric that counts events of one kind, and the seconds over which it does."""
-
-    metric: str
-    per_s: float
 
 
 class EventRule(Data):
@@ -80,76 +78,52 @@ class LinkStartRule(Data):
     source: str = Field(min_length=1)
 
 
-class KernelLogRules(Data):
-    """All rows of `rules.toml`."""
+def _any_of(words: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, words)))
 
+
+AnyWord = Annotated[re.Pattern[str], BeforeValidator(_any_of)]
+"""Words of which one must be found, as a pattern: that is faster than to look for each."""
+
+
+class RuleGroup(Data):
+    """Rules for lines that have one of `words`. Only such lines are held against their patterns, which take time."""
+
+    words: AnyWord
     rule: tuple[EventRule, ...]
-    end: tuple[EndRule, ...]
-    link_start: tuple[LinkStartRule, ...]
+    end: tuple[EndRule, ...] = ()
+    link_start: tuple[LinkStartRule, ...] = ()
+
+    def recognise(self, record: Record) -> KernelEvent | EventEnd | LinkStart | None:
+        """What the first rule with a pattern in the record says of it."""
+        for end in self.end:
+            if match := end.pattern.search(record.text):
+                return EventEnd(end.codes, end.action, _address(match, record))
+        for rule in self.rule:
+            for pattern in rule.pattern:
+                if (match := pattern.search(record.text)) and rule.means(match):
+                    return _event(rule, match, record)
+        for start in self.link_start:
+            if (match := start.pattern.search(record.text)) and (address := _address(match, record)):
+                return LinkStart(address)
+        return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelEvent:
-    """An event and its subject, equal for every repetition. `number` is the code of an XID or SXid."""
-
-    code: str
-    summary: str
-    severity: Severity
-    action: Action
-    source: str
-    address: str | None = None
-    number: int | None = None
-    rate: EventRate | None = None
-    link: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LinkStart:
-    """The driver of the network adapter at `address` starts."""
-
-    address: str
-
-
-@dataclass(frozen=True, slots=True)
-class EventEnd:
-    """The end of events with these codes and this `action`, of one device, or of all devices without an address.
-
-    It also ends events whose lines do not say of which device they are.
-    """
-
-    codes: tuple[str, ...]
-    action: Action
-    address: str | None
-
-    def ends(self, event: KernelEvent) -> bool:
-        """Whether this ends `event`."""
-        of_this_device = self.address is None or event.address in {None, self.address}
-        return of_this_device and event.code in self.codes and event.action is self.action
+class _Rules(Data):
+    group: tuple[RuleGroup, ...]
 
 
 @cache
-def rules() -> KernelLogRules:
-    """The rows of `rules.toml`."""
-    return KernelLogRules.model_validate(shipped_table("muster_plugins.checks.kernel_log", "rules.toml"))
+def rule_groups() -> tuple[RuleGroup, ...]:
+    """The groups of `rules.toml`, in their order."""
+    return _Rules.model_validate(shipped_table("muster_plugins.checks.kernel_log", "rules.toml")).group
 
 
-@cache
-def _patterns() -> tuple[tuple[re.Pattern[str], EventRule], ...]:
-    """All patterns in their order: what is asked of every line of the log must be quick."""
-    return tuple((pattern, rule) for rule in rules().rule for pattern in rule.pattern)
-
-
-def recognise(record: Record) -> KernelEvent | EventEnd | LinkStart | None:
-    """The event in a record; None if it has none."""
-    for end in rules().end:
-        if match := end.pattern.search(record.text):
-            return EventEnd(end.codes, end.action, _address(match, record))
-    for pattern, rule in _patterns():
-        if (match := pattern.search(record.text)) and rule.means(match):
-            return _event(rule, match, record)
-    for start in rules().link_start:
-        if (match := start.pattern.search(record.text)) and (address := _address(match, record)):
-            return LinkStart(address)
+def by_rules(record: Record) -> KernelEvent | EventEnd | LinkStart | None:
+    """What the first matching rule says of a record; None if there is none."""
+    for group in rule_groups():
+        if group.words.search(record.text) and (recognised := group.recognise(record)):
+            return recognised
     return None
 
 
@@ -180,18 +154,6 @@ def _event(rule: EventRule, match: re.Match[str], record: Record) -> KernelEvent
         address=address,
         number=row.code,
     )
-
-
-def normal_address(address: str) -> str | None:
-    """A PCI address as in sysfs, `0000:17:00.0`; None if the text is not an address.
-
-    NVIDIA's driver leaves the function out, and NVML gives the domain eight digits.
-    """
-    match = re.fullmatch(_ADDRESS, address)
-    if match is None:
-        return None
-    domain, bus, device, function = match.groups()
-    return f"{int(domain, 16):04x}:{bus}:{device}.{function or 0}".lower()
 
 
 def _address(match: re.Match[str], record: Record) -> str | None:

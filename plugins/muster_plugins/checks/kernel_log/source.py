@@ -84,7 +84,7 @@ def read_journal(program: Path, since_epoch_s: float, timeout_s: float) -> Itera
 
     Raises LogUnavailable if there is no journal or reading is denied.
     """
-    fields = "MESSAGE,_SOURCE_MONOTONIC_TIMESTAMP,_KERNEL_DEVICE"
+    fields = "MESSAGE,_SOURCE_MONOTONIC_TIMESTAMP,_KERNEL_DEVICE,PRIORITY"
     argv = (program, "-k", "-o", "json", "--no-pager", "--quiet", f"--output-fields={fields}")
     try:
         done = run_program((*argv, f"--since=@{max(0, int(since_epoch_s))}"), timeout_s=timeout_s)

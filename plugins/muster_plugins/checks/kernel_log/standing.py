@@ -14,9 +14,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from muster import Action, Severity
+from muster_plugins.checks.kernel_log.events import EventEnd, KernelEvent, LinkStart
 from muster_plugins.checks.kernel_log.hardware_records import HardwareRecords
+from muster_plugins.checks.kernel_log.recognition import recognise
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, KernelEvent, LinkStart, recognise
 
 MOST_KINDS = 64
 """Above this number, errors are kept before other events, and later ones before earlier ones."""

@@ -15,7 +15,7 @@ MEASURED = [*well(16), ran("n0", "n1", at=0.5)]
 
 
 def thresholds(nodes: int, *runs: GroupRun) -> Thresholds:
-    return Thresholds(nodes, runs)
+    return Thresholds(nodes, nodes, runs)
 
 
 def test_a_large_group_counts_as_its_pairs() -> None:
@@ -75,7 +75,7 @@ def within_leaves() -> list[GroupRun]:
 
 def test_runs_across_leaves_are_compared_with_each_other() -> None:
     """Links between leaves may be slower than NICs; what is slow among such runs is below that level."""
-    found = Thresholds(32, (*across(0.75), *within_leaves()), KnownFabric(LEAVES))
+    found = Thresholds(32, 32, (*across(0.75), *within_leaves()), KnownFabric(LEAVES))
     assert found.are_kinds_apart
     assert not any(map(found.is_slow, across(0.75)))
     assert all(map(found.is_slow, across(0.6)))
@@ -85,7 +85,7 @@ def test_runs_across_leaves_are_compared_with_each_other() -> None:
 def test_the_level_of_one_bad_leaf_is_no_level() -> None:
     """All runs across leaves had a member there, so they are compared with the others."""
     bad = [ran(f"n{number}", f"n{8 * number + 8}", at=0.6) for number in range(3)]
-    found = Thresholds(32, (*bad, *bad, *within_leaves()), KnownFabric(LEAVES))
+    found = Thresholds(32, 32, (*bad, *bad, *within_leaves()), KnownFabric(LEAVES))
     assert not found.are_kinds_apart
     assert all(map(found.is_slow, bad))
 
@@ -93,14 +93,14 @@ def test_the_level_of_one_bad_leaf_is_no_level() -> None:
 def test_what_is_bad_inside_a_leaf_is_no_level_either() -> None:
     """Only nodes of a bad leaf have run inside; what runs across leaves reach is the least to ask."""
     bad = [ran(f"n{number}", f"n{number + 1}", at=0.6) for number in (3, 5)]
-    found = Thresholds(32, (*across(1.0), *bad), KnownFabric(LEAVES))
+    found = Thresholds(32, 32, (*across(1.0), *bad), KnownFabric(LEAVES))
     assert all(map(found.is_slow, bad))
 
 
 @cases(("share", "clears"), [(1.0, True), (0.61, True), (0.59, False)])
 def test_a_run_that_shares_its_links_may_hide_a_fault(share: float, *, clears: bool) -> None:
     """It is not slow among its kind, but it shows less than what more nodes than may lie have reached."""
-    found = Thresholds(32, (*across(share), *within_leaves()), KnownFabric(LEAVES))
+    found = Thresholds(32, 32, (*across(share), *within_leaves()), KnownFabric(LEAVES))
     run = across(share)[0]
     assert (found.is_good(run), found.clears(run)) == (True, clears)
 
@@ -108,4 +108,4 @@ def test_a_run_that_shares_its_links_may_hide_a_fault(share: float, *, clears: b
 def test_liars_cannot_raise_what_clears() -> None:
     """Two of 64 nodes claim the impossible, again and again; three may lie."""
     lies = [ran("n6", "n7", at=IMPOSSIBLE)] * 8
-    assert Thresholds(64, (*lies, *across(1.0)), KnownFabric(LEAVES)).clears(across(1.0)[0])
+    assert Thresholds(64, 64, (*lies, *across(1.0)), KnownFabric(LEAVES)).clears(across(1.0)[0])

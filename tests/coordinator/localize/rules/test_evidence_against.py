@@ -60,7 +60,7 @@ def test_the_number_of_partners_grows_with_the_fleet(nodes: int, liars: int, par
     drawn = [(1, nodes - 1)] * partners
     assert not liars_may_explain(nodes, drawn)
     assert liars_may_explain(nodes, drawn[1:])
-    assert controls_needed(nodes) == measures
+    assert controls_needed(nodes, nodes) == measures
 
 
 def test_the_probability_of_lies_is_that_of_drawing_only_liars() -> None:
@@ -141,8 +141,9 @@ def test_one_impossible_measurement_makes_no_other_node_slow() -> None:
     suspects = [ran(V, L, at=0.5), *well(16)]
     alone = [ran(V), ran(L, at=1e300), ran("n2"), ran("n4")]
     evidence = GroupEvidence(fleet(16), (*suspects, *alone))
-    assert evidence.thresholds.alone is not None
-    assert evidence.thresholds.alone.typical == 1.5
+    threshold = evidence.thresholds.of(ran(V))
+    assert threshold is not None
+    assert threshold.typical == 1.5
     assert judged(fleet(16), *suspects, *alone, alone=True).culprits == ()
     slow = [ran(V, at=0.7), *alone[1:], ran(V, at=0.7)]
     assert judged(fleet(16), *suspects, *slow, alone=True).convicted == {V}

@@ -162,6 +162,22 @@ def test_nobody_behind_a_bad_switch_of_which_nobody_said_is_convicted(
     assert not judged(sites, runs, can).convicted
 
 
+@pytest.mark.parametrize("bad", [{}, {"n3": 0.7}, {"n3": 0.4}, {"n4": 0.7}, {"n4": 0.4}], ids=str)
+@pytest.mark.parametrize("count", [8, 16, 64])
+def test_an_adaptive_sweep_of_two_kinds_of_hardware_is_as_two_sweeps(count: int, bad: dict[str, float]) -> None:
+    """Every second node is half as fast. One run of each clears a healthy fleet; a bad node of either kind is named."""
+    real, adaptive = sites_of(count), (Strategy.ADAPTIVE, Pairing.RANDOM)
+    speed = {node: 0.5 if number % 2 else 1.0 for number, node in enumerate(real)}
+    leaves = {node: f"leaf{number // max(count // 4, 8)}" for number, node in enumerate(real)}
+    sites = {node: Site(node, leaf=leaves[node], hardware_kind=str(speed[node])) for node in real}
+    faults = Faults(nodes={node: own * bad.get(node, 1.0) for node, own in speed.items()})
+    runs = play(policy(adaptive, sites), Fabric(real, faults, 0.02, lots_of("1")), lots_of("2"))
+    diagnosis = judged(sites, runs, CheckAbilities())
+    assert diagnosis.convicted == bad.keys()
+    assert diagnosis.inconclusive == ()
+    assert len(runs) == count // 2 or bad
+
+
 @settings(max_examples=60)
 @given(
     way=way,

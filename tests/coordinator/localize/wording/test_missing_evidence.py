@@ -68,14 +68,17 @@ def test_who_fails_like_others_needs_the_topology() -> None:
     }
 
 
-def test_who_is_of_another_machine_type_is_swept_apart() -> None:
-    """As long as nobody of that type has passed."""
+def test_who_is_of_rare_hardware_needs_more_of_it() -> None:
+    """As long as nobody with that hardware has passed."""
     sites = {node: Site(node, hardware_kind="a3" if node in "ab" else "a4") for node in NODES}
     slow = GroupRun(group="ab", members=("a", "b"), outcome=RunOutcome.GOOD, objective=0.5)
     well = [
         GroupRun(group=pair, members=(*pair,), outcome=RunOutcome.GOOD, objective=1.0) for pair in ("cd", "ef", "gh")
     ]
-    needs = "no node with this hardware (a3) has passed, but others have: sweep each kind by itself"
+    needs = (
+        "no node with its hardware (a3) has passed, and this sweep has too few of them (2) to compare them with each"
+        " other: sweep at least 4 together, or set a reference for this check (muster reference set)"
+    )
     assert missing(slow, *well, sites=sites) == {"a": needs, "b": needs}
 
 

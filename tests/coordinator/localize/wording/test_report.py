@@ -80,3 +80,46 @@ def test_what_was_bad_once_is_noted() -> None:
     told = ruling(*(ran(f"a{n}", f"b{n}") for n in (1, 2, 3, 4)), ran("a1", "b2", at=0.3))
     assert not told.anything_failed
     assert told.observations == ("a1 and b2 were bad together but passed with others",)
+
+
+def of_kinds(**kinds: str) -> dict[str, Site]:
+    """The nodes of SITES by number, each number with its hardware, new without one."""
+    return {node: Site(node, None, site.leaf, kinds.get(node, "new")) for node, site in SITES.items()}
+
+
+def test_each_kind_of_hardware_is_told_by_itself() -> None:
+    """How many nodes it has, what is typical of it, and with what a slow run was compared."""
+    sites = of_kinds(**{f"{leaf}{n}": "old" for leaf in "abc" for n in (3, 4)})
+    new = [ran("a1", "b1"), ran("a2", "c1"), ran("b2", "c2")]
+    old = [ran("a3", "b3", at=0.8), ran("a4", "c3", at=0.8), ran("b4", "c4", at=0.3)]
+    told = ruling(*new, *old, sites=sites)
+    assert told.observations[:2] == (
+        "6 nodes with hardware new were compared with each other: typical is 1.5 GB/s",
+        "6 nodes with hardware old were compared with each other: typical is 0.8 GB/s",
+    )
+    assert told.why_slow["b4 + c4"].startswith("busbw 0.3 GB/s is slow: typical with hardware old here is 0.8 GB/s, ")
+    assert {kind: len(nodes) for kind, nodes in told.hardware.items()} == {"new": 6, "old": 6}
+
+
+def test_rare_hardware_is_told_with_what_it_was_compared() -> None:
+    """One such node, or two; the others are not told."""
+    runs = [ran("a1", "b1"), ran("a2", "c1"), ran("b2", "c2")]
+    told = ruling(*runs, sites=of_kinds(a3="old", b3="older", c3="older"))
+    assert told.observations == (
+        "a3 is the only node with hardware old: compared with hardware new",
+        "b3 and c3 are the only nodes with hardware older: compared with hardware new",
+    )
+    assert told.hardware == {}
+    assert ruling(*runs).observations == ()
+
+
+def test_paths_between_kinds_of_hardware_are_told_if_no_group_crossed_them() -> None:
+    """Groups of one kind do not."""
+    sites = of_kinds(**{f"c{n}": "old" for n in range(1, 5)})
+    inside = [ran("a1", "b1"), ran("a2", "b2"), ran("c1", "c2", at=0.8), ran("c3", "c4", at=0.8)]
+    sentence = (
+        "no group crossed 2 paths between leaves with different hardware, such as a to c; groups of strategy pairs do"
+    )
+    assert sentence in ruling(*inside, sites=sites).observations
+    crossed = ruling(*inside, ran("a3", "c1", at=0.8), ran("b3", "c3", at=0.8), sites=sites)
+    assert not any("no group crossed" in told for told in crossed.observations)

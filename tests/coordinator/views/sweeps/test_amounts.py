@@ -73,3 +73,13 @@ def test_without_leaves_groups_of_several_nodes_are_of_one_kind(group, sweep):
     """Nobody knows which of them cross leaves."""
     pair = group("n1", "n2", at=7.0)
     assert amounts_of(sweep([pair]), {}).kind(pair) == "of several nodes"
+
+
+def test_kinds_of_hardware_are_compared_among_themselves(group, sweep):
+    """As the record says which nodes were."""
+    new = [group(f"n{n}", f"n{n + 1}", at=400.0) for n in range(0, 6, 2)]
+    old = [group(f"o{n}", f"o{n + 1}", at=200.0) for n in range(0, 6, 2)]
+    hardware = {kind: tuple(f"{kind[0]}{n}" for n in range(6)) for kind in ("new", "old")}
+    amounts = amounts_of(sweep([*new, *old], hardware=hardware), {})
+    assert (amounts.typical(new[0]), amounts.typical(old[0])) == (400.0, 200.0)
+    assert amounts.kind(old[0]) == "of several nodes with hardware old"

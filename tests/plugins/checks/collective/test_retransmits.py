@@ -184,7 +184,7 @@ class OneStore(dict):
 )
 def test_segments_are_counted_where_the_ranks_send_over_tcp(backend, transports, local_rank, over_tcp, counted):
     """Once for a node, by its first rank; what others send while NCCL uses InfiniBand says nothing about it."""
-    again = sent_again({}, group(backend, local_rank), transports)
+    again = sent_again(Segments(sent=1000, resent=0), group(backend, local_rank), transports)
     assert again.facts["over_tcp"] is over_tcp
     assert ({"tcp_segments", "tcp_uncounted"}.isdisjoint(again.facts)) is not counted
 

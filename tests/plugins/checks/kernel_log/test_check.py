@@ -100,6 +100,16 @@ def test_a_device_that_is_not_known_is_told_by_its_address(node):
     assert finding.summary == "XID 48, double-bit ECC error (0000:66:00.0)"
 
 
+def test_each_device_that_its_driver_reports_is_one_finding(node):
+    """Told by the kernel's name for it, with the number of its lines."""
+    node.says("nvme nvme2: I/O 0 QID 0 timeout, reset controller", "nvme nvme2: Device not ready; aborting reset")
+    node.says("nvme nvme3: I/O 0 QID 0 timeout, reset controller")
+    assert [(finding.summary, finding.evidence.get("name")) for finding in node.found()] == [
+        ("a disk reports errors or does not answer (nvme2), 2 times", "nvme2"),
+        ("a disk reports errors or does not answer (nvme3)", "nvme3"),
+    ]
+
+
 def test_a_time_that_cannot_be_is_taken_for_now(node):
     """A line with an impossible time is a finding and causes no error."""
     with node.kmsg.open("a", encoding="utf-8") as log:

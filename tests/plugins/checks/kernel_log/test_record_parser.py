@@ -21,16 +21,17 @@ JOURNAL = {
 }
 
 
-def test_a_record_of_kmsg_has_number_time_and_text():
-    """The priority does not matter to us."""
-    assert list(kmsg_records([PLAIN])) == [Record(0, 0.0, "Linux version 6.1.0-18-amd64")]
+def test_a_record_of_kmsg_has_number_time_text_and_level():
+    """The level is the lower part of the priority; the rest says which program speaks."""
+    assert list(kmsg_records([PLAIN])) == [Record(0, 0.0, "Linux version 6.1.0-18-amd64", level=5)]
+    assert [record.level for record in kmsg_records(["30,7,8,-;systemd[1]: Started."]) if record] == [6]
 
 
 def test_the_device_stands_on_a_line_of_its_own():
     """Indented lines belong to the record before them."""
     text = WITH_DEVICE[0].partition(";")[2]
     assert list(kmsg_records([*WITH_DEVICE, PLAIN])) == [
-        Record(271, 0.377646, text, device="0000:00:01.0"),
+        Record(271, 0.377646, text, device="0000:00:01.0", level=6),
         *kmsg_records([PLAIN]),
     ]
 
@@ -39,7 +40,7 @@ def test_escaped_characters_are_put_back():
     """The kernel writes a line break within a record as four characters."""
     line = r"3,7,8000000,-;NVRM: The NVIDIA GPU 0000:b3:00.0\x0aNVRM: fallen off the bus"
     assert list(kmsg_records([line])) == [
-        Record(7, 8.0, "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: fallen off the bus"),
+        Record(7, 8.0, "NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: fallen off the bus", level=3),
     ]
 
 
@@ -68,6 +69,13 @@ def test_a_record_of_the_journal_has_the_kernels_own_time():
     assert list(journal_records([json.dumps(JOURNAL)])) == [
         Record(None, 0.377646, JOURNAL["MESSAGE"], device="0000:00:01.0")
     ]
+
+
+def test_the_level_comes_from_the_journal_where_it_has_one():
+    """It is the same number as in the kernel's own log."""
+    (record,) = journal_records([json.dumps(JOURNAL | {"PRIORITY": "3"})])
+    assert record is not None
+    assert record.level == 3
 
 
 def test_text_that_is_not_utf8_comes_from_the_journal_as_numbers():

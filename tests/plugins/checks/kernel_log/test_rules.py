@@ -11,10 +11,17 @@ import pytest
 from tests.cases import cases
 
 from muster import Action
+from muster_plugins.checks.kernel_log.events import EventEnd, LinkStart, normal_address
+from muster_plugins.checks.kernel_log.recognition import recognise
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import EventEnd, LinkStart, normal_address, recognise, rules
+from muster_plugins.checks.kernel_log.rules import by_rules, rule_groups
 
 REAL = [
+    (
+        "tasks_rcu_exit_srcu_stall: rcu_tasks grace period number 37 (since boot) gp_state: RTGS_POST_SCAN_TASKLIST is "
+        "11222989 jiffies old.",
+        "cpu_stalled WARNING NONE None",
+    ),
     ("NVRM: Xid (PCI:0000:66:00): 79, pid=1234, GPU has fallen off the bus.", "xid ERROR REBOOT_NODE 0000:66:00.0"),
     # What programs left on an H200 with driver 580.159.04: one wrote to address 0, one stopped at an assertion, and one
     # wrote to a misaligned address.
@@ -259,6 +266,10 @@ REAL = [
         "disk_error WARNING INSPECT_HARDWARE 0000:18:00.0",
     ),
     (
+        "chrome: page allocation failure: order:5, mode:0x24040c0(GFP_KERNEL|__GFP_COMP)",
+        "memory_short WARNING CHECK_APPLICATION None",
+    ),
+    (
         "vmap allocation for size 2498560 failed: use vmalloc=<size> to increase size",
         "kernel_memory_full WARNING REBOOT_NODE None",
     ),
@@ -493,10 +504,17 @@ def test_other_lines_mean_nothing(line):
     assert told_by(line) is None
 
 
+def test_the_words_of_a_group_hide_no_line_from_its_rules():
+    """They only save time."""
+    for record in (Record(1, 1.0, line) for line, _ in REAL + SYNTHETIC):
+        found = next(filter(None, (group.recognise(record) for group in rule_groups())), None)
+        assert by_rules(record) == found, record.text
+
+
 def test_every_rule_has_a_line_that_it_recognises():
     """A rule that nothing shows to work is none. Each has a code of its own."""
     recognised = {told_by(line).code for line, _ in REAL + SYNTHETIC}
-    assert sorted(recognised) == sorted(rule.code for rule in rules().rule)
+    assert sorted(recognised) == sorted(rule.code for group in rule_groups() for rule in group.rule)
 
 
 @pytest.mark.parametrize(

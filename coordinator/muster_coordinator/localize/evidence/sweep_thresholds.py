@@ -1,0 +1,101 @@
+"""The thresholds of a whole sweep: one set for each kind of hardware, and for each mixture of kinds in a group.
+
+The idea: a4 nodes are compared with a4 nodes. A group of a3 and a4 nodes is as fast as its slowest member. So it is
+compared with other such groups, and shows that its members are healthy only if it is as fast as the faster kind.
+
+Example: pairs of a4 reach 400, pairs of a3 reach 200, and so do pairs of both. Such a pair is not slow, but it clears
+nobody: the a4 node may have lost half.
+
+Takes what `slow_runs` takes, for the runs of each mixture.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
+from muster_coordinator.localize.evidence.threshold import Threshold
+from muster_coordinator.model.probes import GroupRun
+
+
+@dataclass(frozen=True)
+class SweepThresholds:
+    """The thresholds of a sweep from its `runs` so far."""
+
+    runs: tuple[GroupRun, ...]
+    fabric: KnownFabric
+    hardware: KnownHardware
+
+    def like(self, run: GroupRun) -> Thresholds:
+        """Those for the runs that this one is compared with."""
+        kinds = self.hardware.kinds_of(run.members)
+        return self._by_kinds.get(kinds) or self._of(kinds, ())
+
+    def among(self, kind: Kind) -> Thresholds:
+        """Those for runs whose members are all of this kind."""
+        return self._by_kinds.get(frozenset({kind})) or self._of({kind}, ())
+
+    @cached_property
+    def only_alone(self) -> bool:
+        """Whether every run was of one node, so that a good run alone is the best evidence that any node can have."""
+        return all(len(run.members) == 1 for run in self.runs)
+
+    def of(self, run: GroupRun) -> Threshold | None:
+        """The threshold for runs like this one."""
+        return self.like(run).of(run)
+
+    def kind_of(self, run: GroupRun) -> RunKind:
+        """What the run crosses."""
+        return self.like(run).kind_of(run)
+
+    def noise_of(self, run: GroupRun) -> float:
+        """The relative standard deviation of runs like this one if nothing is wrong."""
+        return self.like(run).noise_of(run)
+
+    def normal(self, run: GroupRun) -> float:
+        """What the best healthy runs like this one reach, alone or with others; 0 if unknown.
+
+        One level for all runs of several nodes: a bad link lets through the same inside a leaf and across.
+        """
+        found = self.like(run)
+        levels = (found.alone,) if len(run.members) == 1 else (found.together, found.within)
+        return max((level.typical for level in levels if level is not None), default=0.0)
+
+    def is_slow(self, run: GroupRun) -> bool:
+        """Whether the run completed but fell short of the typical value."""
+        return self.like(run).is_slow(run)
+
+    def is_bad(self, run: GroupRun) -> bool:
+        return self.like(run).is_bad(run)
+
+    def is_good(self, run: GroupRun) -> bool:
+        return self.like(run).is_good(run)
+
+    def clears(self, run: GroupRun) -> bool:
+        """Whether a good run of several nodes also shows that its members are healthy, each for its kind."""
+        return all(thresholds.clears(run) for thresholds in (self.like(run), *self._of_members(run)))
+
+    def smallest_loss(self, run: GroupRun) -> float | None:
+        """The smallest loss that a run like this one would have shown in each member, as a share."""
+        found = self.like(run).smallest_loss(run)
+        if found is None or not (fastest := max((t.best for t in self._of_members(run)), default=0.0)):
+            return found
+        return 1 - (1 - found) * min(self.like(run).best / fastest, 1.0)
+
+    def _of_members(self, run: GroupRun) -> Iterable[Thresholds]:
+        """The thresholds for each kind of the members of a group of several kinds."""
+        kinds = self.hardware.kinds_of(run.members)
+        return map(self.among, kinds) if len(kinds) > 1 else ()
+
+    @cached_property
+    def _by_kinds(self) -> Mapping[frozenset[Kind], Thresholds]:
+        runs: dict[frozenset[Kind], list[GroupRun]] = {}
+        for run in self.runs:
+            runs.setdefault(self.hardware.kinds_of(run.members), []).append(run)
+        return {kinds: self._of(kinds, those) for kinds, those in runs.items()}
+
+    def _of(self, kinds: Iterable[Kind], runs: Iterable[GroupRun]) -> Thresholds:
+        peers = sum(len(self.hardware.kinds[kind]) for kind in kinds)
+        return Thresholds(len(self.hardware.sites), peers, tuple(runs), self.fabric)

@@ -1,0 +1,132 @@
+"""What lines of drivers mean for which there is no rule.
+
+The lines were printed by real machines, and come from public reports.
+"""
+
+import tomllib
+from importlib import resources
+
+from tests.cases import cases
+
+from muster_plugins.checks.kernel_log.drivers import LEVEL_WARNING, by_words, driver_table
+from muster_plugins.checks.kernel_log.record_parser import Record
+
+LEVEL_INFO = 6
+
+FAULTS = [
+    (
+        "smartpqi 0000:64:00.0: controller offline: reason code 0x4 (no controller heartbeat detected)",
+        "disk_error INSPECT_HARDWARE 0000:64:00.0",
+    ),
+    ("lpfc 0000:07:00.0: 0:(0):2858 FLOGI failure Status:x3/x2 TMO:x10", "disk_error INSPECT_HARDWARE 0000:07:00.0"),
+    ("nvme nvme2: Device not ready; aborting reset", "disk_error INSPECT_HARDWARE nvme2"),
+    ("ata3.00: failed command: FLUSH CACHE EXT", "disk_error INSPECT_HARDWARE ata3.00"),
+    ("mpt3sas_cm0: issue target reset: handle = (0x0034)", "disk_error INSPECT_HARDWARE mpt3sas_cm0"),
+    ("SCSI host 0 abort (pid 0) timed out - resetting", "disk_error INSPECT_HARDWARE None"),
+    (" connection2:0: detected conn error (1020)", "disk_error INSPECT_HARDWARE connection2:0"),
+    ("block nvme0n1: no usable path - requeuing I/O", "disk_error INSPECT_HARDWARE nvme0n1"),
+    (
+        "ens5: The number of lost tx completions is above the threshold (361 > 128). Reset the device",
+        "nic_error INSPECT_HARDWARE ens5",
+    ),
+    ("i40e 0000:17:00.1: VSI seid 391 Rx ring 72 disable timeout", "nic_error INSPECT_HARDWARE 0000:17:00.1"),
+    ("hns3 0000:01:00.0: fail to initialize hw, ret = -110", "nic_error INSPECT_HARDWARE 0000:01:00.0"),
+    ("infiniband mlx5_0: Couldn't open port 1 for agents", "nic_error INSPECT_HARDWARE mlx5_0"),
+    ("amdgpu 0000:62:00.0: amdgpu: Mode2 reset failed!", "gpu_error INSPECT_HARDWARE 0000:62:00.0"),
+    (
+        "[drm:uvd_v4_2_start [amdgpu]] *ERROR* UVD not responding, trying to reset the VCPU!!!",
+        "gpu_error INSPECT_HARDWARE None",
+    ),
+    (
+        "habanalabs hl2: Failed to communicate with Device CPU (CPU-CP timeout)",
+        "gpu_error INSPECT_HARDWARE hl2",
+    ),
+    ("libceph: mon0 (2)192.168.2.164:3300 connect error", "server_error NONE libceph"),
+    (
+        "bcachefs (/dev/loop0): error validating superblock: Invalid superblock section clean: wrong size",
+        "file_system_damaged INSPECT_HARDWARE /dev/loop0",
+    ),
+    (
+        "ipmi_si IPI0001:00: ipmi_kcs_sm: kcs hosed: Not in read state for error2",
+        "board_error INSPECT_HARDWARE IPI0001:00",
+    ),
+    # No table knows this driver; its device is at a PCI address and does not answer.
+    (
+        "ioatdma 0000:00:04.1: Channel halted, chanerr = 2",
+        "device_error INSPECT_HARDWARE 0000:00:04.1",
+    ),
+]
+
+NO_FAULTS = [
+    "i40e 0000:3b:00.1: Failed configuring TC map 0 for VSI 391",
+    "i40e 0000:02:00.0: DCB init failed -5, disabled",
+    "sfc 0000:0b:00.0 enp11s0f0np0: MC command 0x2a inlen 16 failed rc=-22 (raw=0) arg=0",
+    "be2net 0000:04:00.0: PCIe error reporting enabled",
+    "megaraid_sas 0000:01:00.0: FW provided TM TaskAbort/Reset timeout        : 0 secs/0 secs",
+    "nvme nvme0: Shutdown timeout set to 8 seconds",
+    "hpsa can't handle SMP requests",
+    "mlx5_core 36fd:00:02.0: Successfully unregistered panic handler for port 1",
+    "libceph: mon0 (2)192.168.1.81:3300 session lost, hunting for new mon",
+    "BTRFS info (device bcache8): allowing degraded mounts",
+    "gfs2: GFS2 installed",
+    "xe 0000:00:02.0: [drm] *ERROR* Failed to write source OUI",
+    # No job needs what these drive.
+    "iwlwifi 0000:06:00.0: Error sending REPLY_SCAN_CMD: time out after 2000ms.",
+    "i915 0000:00:02.0: [drm] *ERROR* GuC load failed: status = 0x00000020",
+    # Nobody is known to speak.
+    "docker0: port 1(veth4f2a) failed to answer",
+    "",
+]
+
+
+def told_by(line, **more):
+    event = by_words(Record(1, 1.0, line, **more))
+    return event and f"{event.severity} {event.code} {event.action} {event.address or event.name}"
+
+
+@cases(("line", "expected"), FAULTS)
+def test_a_fault_is_told_by_its_words(line, expected):
+    """Which part of the node, and its address or else the kernel's name for it. It is a WARNING, never an ERROR."""
+    assert told_by(line) == f"WARNING {expected}"
+
+
+@cases("line", NO_FAULTS)
+def test_refused_requests_settings_and_other_devices_are_no_faults(line):
+    """Although words of failure are in the line."""
+    assert told_by(line) is None
+
+
+@cases(
+    ("line", "mildest"),
+    [
+        (" session7: session recovery timed out after 120 secs", LEVEL_INFO),
+        ("hns3 0000:01:00.0: fail to initialize hw, ret = -110", LEVEL_WARNING),
+    ],
+)
+def test_the_kernels_own_level_has_a_say(line, mildest):
+    """Warnings count, and what is worse; of disks, information too, because SCSI does not warn."""
+    assert told_by(line, level=mildest + 1) is None
+    assert told_by(line, level=mildest) == told_by(line, level=0) == told_by(line) is not None
+
+
+def test_the_device_that_the_kernel_names_is_the_subject():
+    """Where the line itself has no address."""
+    assert (
+        told_by("nvme nvme2: Device not ready", device="0000:5e:00.0")
+        == "WARNING disk_error INSPECT_HARDWARE 0000:5e:00.0"
+    )
+
+
+def test_no_expression_is_without_its_stem():
+    """Else the short cut would hide the lines that the expression means."""
+    text = resources.files("muster_plugins.checks.kernel_log").joinpath("drivers.toml").read_text(encoding="utf-8")
+    words = tomllib.loads(text)["words"]
+    hidden = [each for each in words["lost"] + words["failed"] if not any(stem in each for stem in words["stems"])]
+    assert hidden == []
+
+
+def test_no_driver_has_two_parts():
+    """The table would keep one of them only."""
+    table = driver_table()
+    drivers = [driver.lower() for part in table.part for driver in part.drivers] + [*table.ignored.drivers]
+    assert len(drivers) == len(set(drivers))
