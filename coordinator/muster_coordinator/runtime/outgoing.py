@@ -23,9 +23,8 @@ _NO_ID, _NOT_TOLD = 0, 1
 class OutgoingMessage(NamedTuple):
     """A message to a node, which the broker neither confirms nor keeps.
 
-    A confirmation would be of no use. Agents subscribe with QoS 0, so it says nothing about the node; and a connection
-    that is lost loses the message either way. An agent asks again for an acknowledgement, and repeats the answer that
-    led to an order.
+    A confirmation would be of no use. Agents subscribe with QoS 0, so it says nothing about the node, and a connection
+    that is lost loses the message either way. An agent asks again for a lost acknowledgement; a lost order expires.
     """
 
     topic: str
@@ -58,8 +57,8 @@ async def transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage
     """Publishes the messages of a queue in order. Raises MqttError if the connection is lost.
 
     All that wait are written together, up to MOST_TOGETHER, and only the last one is waited for. One by one, with a
-    turn of the event loop and four system calls for each, acknowledgements took a fifth of all work under load, and the
-    orders of a sweep a third of it.
+    turn of the event loop and four system calls for each, acknowledgements took a fifth of all work under load, and
+    orders a third of the work for a sweep.
     """
     paho = client._client  # aiomqtt has no public attribute for it
     while True:

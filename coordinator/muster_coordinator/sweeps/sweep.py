@@ -244,7 +244,7 @@ class Sweep:
 
     def _concerned(self, stage: Round, event: GroupEvent, now: float) -> list[Group]:
         match event:
-            case Ticked():
+            case Ticked():  # some times a second, while thousands of groups wait for their members
                 return [group for group in stage.live.values() if now >= group.deadline]
             case CalledOff():
                 return list(stage.live.values())
