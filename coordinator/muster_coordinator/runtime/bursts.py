@@ -7,14 +7,15 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 import aiomqtt
-from paho.mqtt.client import Client
+from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.exception import MalformedPacket
 
 from muster.token_bucket import TokenBucket
-from muster_coordinator.runtime.packets import PUBLISH, IncomingMessage, Packet, PacketReader, message_of
+from muster_coordinator.runtime.packets import IncomingMessage, Packet, PacketReader, message_of
 
 BURST_BYTES = 128 << 10
 """Bytes that are read before other tasks of this process get their turn: some 500 messages. It is ten times what is
@@ -36,7 +37,8 @@ def read_in_bursts(
 ) -> None:
     """Makes a client read BURST_BYTES in one turn of the event loop, and nothing while `has_enough()`.
 
-    `take` gets each message, which must come with QoS 0.
+    `take` gets each message. A client that subscribes with QoS 0 may still get others: amqtt sends last wills with the
+    QoS that their clients gave them. paho confirms these.
 
     aiomqtt reads one packet in each turn. Turns are long while actors work, and reports would wait. aiomqtt also reads
     while nobody takes the messages, and drops messages that do not fit into its queue: with ten thousand nodes it
@@ -56,6 +58,7 @@ class _Bursts:
         self._has_enough = has_enough
         self._packets = PacketReader()
         self._turns = TokenBucket(TURNS_BURST, TURNS_PER_S)
+        self._paho.on_message = self._take_confirmed
 
     def read(self, max_packets: int = 1) -> MQTTErrorCode:
         """Reads the packets that have arrived. aiomqtt calls this in place of paho's `loop_read`."""
@@ -93,13 +96,16 @@ class _Bursts:
         self._paho._last_bytes_received = time.monotonic()
         try:
             for packet in self._packets.read(received):
-                if packet.first & 0xF0 == PUBLISH:
+                if packet.is_plain_message:
                     self._take(message_of(packet))
                 elif code := self._handle_by_paho(packet):
                     return code
         except MalformedPacket:
             return MQTTErrorCode.MQTT_ERR_PROTOCOL
         return SUCCESS
+
+    def _take_confirmed(self, _client: Client, _userdata: Any, message: MQTTMessage) -> None:
+        self._take(IncomingMessage(message._topic.decode(errors="replace"), bytes(message.payload), message.retain))
 
     def _handle_by_paho(self, packet: Packet) -> MQTTErrorCode:
         content = {

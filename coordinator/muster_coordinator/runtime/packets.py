@@ -11,7 +11,8 @@ from typing import NamedTuple
 from paho.mqtt.exception import MalformedPacket
 
 PUBLISH = 0x30
-RETAINED, ANY_QOS = 0x01, 0x06
+RETAINED = 0x01
+_KIND, _QOS = 0xF0, 0x06
 
 _LONGEST_LENGTH = 4
 """Bytes in which the length of a packet is written at most."""
@@ -22,6 +23,11 @@ class Packet(NamedTuple):
 
     first: int
     body: bytes
+
+    @property
+    def is_plain_message(self) -> bool:
+        """Whether it is a message with QoS 0."""
+        return self.first & (_KIND | _QOS) == PUBLISH
 
 
 class IncomingMessage(NamedTuple):
@@ -65,13 +71,13 @@ def _packet_at(data: bytearray, begin: int) -> tuple[Packet, int] | None:
 
 
 def message_of(packet: Packet) -> IncomingMessage:
-    """The message in a packet with QoS 0, as the coordinator subscribes. Raises MalformedPacket for another.
+    """The message in a plain packet. Raises MalformedPacket if the packet is too short for its topic.
 
     A topic that is not UTF-8 belongs to no node, and is refused later like any other of these.
     """
     end = 2 + int.from_bytes(packet.body[:2])
-    if packet.first & ANY_QOS or end > len(packet.body):
-        raise MalformedPacket("a message that nobody can have subscribed to")
+    if end > len(packet.body):
+        raise MalformedPacket("the topic is longer than its packet")
     topic = packet.body[2:end].decode(errors="replace")
     return IncomingMessage(topic, packet.body[end:], retain=bool(packet.first & RETAINED))
 

@@ -117,9 +117,9 @@ async def test_a_connection_that_ends_is_reported_after_its_last_messages(broker
     assert paho.loop_read() == MQTTErrorCode.MQTT_ERR_NO_CONN
 
 
-@pytest.mark.parametrize("broken", [b"\x30\xff\xff\xff\xff\x01", b"\x32\x05\x00\x01a\x00\x01"])
+@pytest.mark.parametrize("broken", [b"\x30\xff\xff\xff\xff\x01", b"\x30\x03\x00\x02a"])
 async def test_a_broker_that_breaks_the_protocol_is_left(broker, broken):
-    """With a length that has no end, or a message with a QoS that nobody asked for."""
+    """With a length that has no end, or a topic that is longer than its packet."""
     ours, paho = broker
     ours.send(MESSAGE + broken)
     assert (paho.loop_read(), len(paho.packets)) == (MQTTErrorCode.MQTT_ERR_PROTOCOL, 1)

@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import json
+import socket
 import time
 from typing import Any
 
@@ -225,6 +226,22 @@ async def test_bad_messages_are_counted_logged_once_and_dropped(mosquitto):
     assert dict(link.refused) == expected
     told = [entry["kind"] for entry in logs if entry["event"] == "message_refused"]
     assert sorted(told) == sorted(expected)
+
+
+async def test_a_last_will_is_heard_whatever_its_qos(url):
+    """The embedded broker sends it with QoS 1, although the link subscribes with QoS 0. The connection goes on."""
+    will = aiomqtt.Will(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
+    async with linked(url) as (link, events):
+        with pytest.raises(aiomqtt.MqttError):
+            async with client(url, will=will) as node:
+                connection: Any = node._client.socket()
+                connection.shutdown(socket.SHUT_RDWR)
+                await anext(node.messages)
+        await eventually(lambda: [(event.message.node, event.kept) for event in events] == [("n1", False)])
+        async with client(url) as node:
+            await node.publish(TOPICS.node("n2", NodeTopic.PRESENCE), encode(presence("n2")), qos=1)
+        await eventually(lambda: [event.message.node for event in events] == ["n1", "n2"])
+        assert link.connected
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

@@ -64,8 +64,20 @@ def test_the_message_of_a_packet(first, body, message):
     assert message_of(Packet(first, body)) == message
 
 
-@cases("first, body", [(0x32, NAME + b"\x00\x01x"), (0x34, NAME + b"\x00\x01x"), (0x30, b"\x00\x02a"), (0x30, b"")])
-def test_a_message_that_nobody_subscribed_to_is_malformed(first, body):
-    """A higher QoS would need answers, and a topic that is longer than its packet is no topic."""
-    with pytest.raises(MalformedPacket):
-        message_of(Packet(first, body))
+@cases("body", [b"\x00\x02a", b""])
+def test_a_topic_that_is_longer_than_its_packet_is_malformed(body):
+    """No message can be made of it."""
+    with pytest.raises(MalformedPacket, match="topic"):
+        message_of(Packet(PUBLISH, body))
+
+
+@cases("first", [0x30, 0x31, 0x38])
+def test_plain_messages(first):
+    """Perhaps retained or sent again, but without a confirmation."""
+    assert Packet(first, b"").is_plain_message
+
+
+@cases("first", [0x32, 0x33, 0x34, 0x40, 0xD0])
+def test_other_packets(first):
+    """Messages that the broker wants confirmed, and what is no message."""
+    assert not Packet(first, b"").is_plain_message
