@@ -30,10 +30,11 @@ def release() -> str:
     return str(name)
 
 
-def debootstrap(system: Path, *packages: str) -> None:
-    """Makes a file system with Debian's smallest system and these packages: the release of this machine."""
+def debootstrap(system: Path, *packages: str, suite: str | None = None) -> None:
+    """Makes a file system with Debian's smallest system and these packages: this machine's release or another suite."""
     targets = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", f"Release: {release()}")
-    run("debootstrap", "--variant=minbase", f"--include={','.join(packages)}", release(), system, targets.split()[0])
+    include = f"--include={','.join(packages)}"
+    run("debootstrap", "--variant=minbase", include, suite or release(), system, targets.split()[0])
     for downloaded in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(system / downloaded)
 
@@ -49,16 +50,7 @@ def copy_checkout(target: Path) -> Path:
 
 def build_wheel(source: Path, directory: Path) -> Path:
     """A wheel of muster from a checkout."""
-    build: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "hatchling",
-        "build",
-        "--target",
-        "wheel",
-        "--directory",
-        directory,
-    ]
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(directory)]
     subprocess.run(build, cwd=source, check=True, capture_output=True)
     (built,) = directory.glob("gpu_muster-*.whl")
     return built

@@ -146,7 +146,7 @@ async def muster_artifacts(config: Config, artifacts: tuple[Artifact, ...]) -> A
 
     Returns None if your settings say that you store nothing: then the coordinator does not call you again. If you
     return FAILED or raise, it calls again with the same documents for about 40 minutes. Write each of them whole, under
-    its key. You have a minute. `muster check run --store` calls without documents first, to learn if you store any.
+    its key. You have a minute. `muster check run --store` calls in the same way, for about 20 seconds.
     """
 
 

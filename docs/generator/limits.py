@@ -157,6 +157,16 @@ def _unknowable() -> Iterator[tuple[str, str, str]]:
         "Use more passes",
     )
     yield (
+        "A path between leaves whose nodes have different hardware",
+        "A note with the number of these paths: nodes run with their own kind",
+        "Use strategy `pairs`",
+    )
+    yield (
+        "One to three nodes are slower and have other hardware",
+        "Inconclusive: too few to compare them with each other",
+        "Sweep four of them together, or set a reference",
+    )
+    yield (
         "A fault that did not show during the sweep",
         "PASS",
         "Sweep on a [schedule](../how-to/scheduled-sweeps.md): history adds up",

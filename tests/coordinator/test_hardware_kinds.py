@@ -13,6 +13,7 @@ from muster_coordinator.model.events import InventorySeen, LabelsSeen, SaveNode
 from muster_coordinator.model.hardware_kind import HardwareKind
 from muster_coordinator.model.nodes import NodeRecord, NodeView
 from muster_coordinator.model.stored_fleet import StoredFleet
+from muster_coordinator.sweeps.partners import draw_partners
 from muster_coordinator.sweeps.planning import plan_sweep
 from muster_coordinator.topology.selection import parse_selection
 from muster_coordinator.views.node_health import health_report
@@ -82,6 +83,19 @@ def test_a_sweep_tells_nodes_with_gpus_of_two_models_apart() -> None:
     plan = plan_sweep(sweep("s", strategy="whole"), made._registry.nodes, {})
     kinds = {site.node: site.hardware_kind for site in plan.sites}
     assert kinds == {"a": "NVIDIA H100", "b": "NVIDIA A100", "c": "a2 with NVIDIA A100", "d": None}
+
+
+def test_partners_have_the_same_hardware() -> None:
+    """Others only if there are too few: a healthy old node is a bad partner for a new one."""
+    made = Fleet(name="test", epoch=7)
+    for name in (*FAST[:4], *SLOW[:4]):
+        equipped(made, name, "NVIDIA H100" if name in FAST else "NVIDIA A100")
+    nodes = made._registry.nodes
+    for node in nodes.values():
+        node.health = Health.HEALTHY
+    three, five = (draw_partners(nodes["slow0"], nodes, "collective", number, seed="s") for number in (3, 5))
+    assert {node.name for node in three} == {*SLOW[1:4]}
+    assert {*SLOW[1:4]} < {node.name for node in five}
 
 
 @cases(

@@ -16,7 +16,7 @@ from tests.hosts.fleet import HUB, NODES, ManagedFleet
 from tests.hosts.machines import Hosts, booted
 
 CACHE = ROOT / ".cache" / "hosts"
-PACKAGES = ("systemd-sysv", "dbus", "openssh-server", "python3-venv", "mosquitto", "procps")
+PACKAGES = ("systemd-sysv", "dbus", "openssh-server", "python3-venv", "mosquitto", "procps", "sudo")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -71,16 +71,10 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def bare(hosts: Hosts, base: Path, key: Path, wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> ManagedFleet:
-    """Hosts on which nothing of muster is installed, and what is needed to install it."""
+def fleet(hosts: Hosts, base: Path, key: Path, wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> ManagedFleet:
+    """The fleet after the first installation, on hosts that had nothing of muster."""
     host_key = (base / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
     fleet = ManagedFleet(tmp_path_factory.mktemp("operator"), hosts, key, host_key)
     fleet.use(wheels)
+    fleet.install()
     return fleet
-
-
-@pytest.fixture(scope="session")
-def fleet(bare: ManagedFleet) -> ManagedFleet:
-    """The fleet after the first installation."""
-    bare.install()
-    return bare

@@ -5,13 +5,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.hosts.machines import Hosts
+from tests.hosts.machines import OPERATOR, Hosts
 from tests.muster_process import run_muster
 
 from muster.toml import to_toml
@@ -27,7 +27,7 @@ SIMULATED: dict[str, Any] = {
 """What the operator has added to the settings of nodes: these hosts have no GPUs."""
 
 VARIABLES = """\
-ansible_user: root
+ansible_user: {operator}
 ansible_ssh_private_key_file: {key}
 ansible_ssh_common_args: -o UserKnownHostsFile={known_hosts}
 muster_wheels: {wheels}
@@ -43,10 +43,15 @@ class Played:
     """How a playbook ended: its exit code, what it printed, and how many tasks have changed something on each host."""
 
     code: int
-    text: str
+    text: str = field(repr=False)
     changed: dict[str, int]
     unreachable: set[str]
     failed: set[str]
+
+    @property
+    def line(self) -> str:
+        """What it printed, in one line: Ansible breaks lines."""
+        return " ".join(self.text.split())
 
 
 class ManagedFleet:
@@ -58,7 +63,7 @@ class ManagedFleet:
         self._variables = self.config / "ansible" / "inventory" / "group_vars" / "all.yml"
         known_hosts = directory / "known_hosts"
         known_hosts.write_text(f"* {host_key}")
-        self._values = {"key": key, "known_hosts": known_hosts}
+        self._values = {"operator": OPERATOR, "key": key, "known_hosts": known_hosts}
         done = run_muster(
             *("init", "systemd", "--host", HUB, "--nodes", ",".join(NODES), "--directory", str(self.config))
         )
@@ -116,11 +121,11 @@ class ManagedFleet:
         return {f"{host} {unit}": self.hosts[host].started(unit) for host, names in units.items() for unit in names}
 
     @contextmanager
-    def added(self, file: Path, text: str) -> Iterator[None]:
-        """The file has this text at its end while the context lasts."""
-        before = file.read_bytes()
-        file.write_bytes(before + text.encode())
+    def edited(self, file: Path, edit: Callable[[str], str]) -> Iterator[None]:
+        """The file has another text while the context lasts."""
+        before = file.read_text()
+        file.write_text(edit(before))
         try:
             yield
         finally:
-            file.write_bytes(before)
+            file.write_text(before)

@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.debian import path, run
@@ -12,14 +13,24 @@ from tests.waiting import wait_for
 
 BOOT = Path(__file__).with_name("boot")
 
+OPERATOR = "admin"
+"""Who manages the hosts, and may become root. Root's files are for root alone, as on hardened hosts."""
+
+ADD_OPERATOR = f"""set -e
+useradd --create-home {OPERATOR}
+echo '{OPERATOR} ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/{OPERATOR}
+echo 'Defaults umask=0077, umask_override' >>/etc/sudoers.d/{OPERATOR}
+install --directory --mode 0700 --owner {OPERATOR} /home/{OPERATOR}/.ssh
+echo '%s' >/home/{OPERATOR}/.ssh/authorized_keys
+"""
+
 
 class Host:
-    """A host that has booted. `files` is its file system as this machine sees it."""
+    """A host that has booted, with `pid` as its first process."""
 
     def __init__(self, name: str, address: str, pid: int) -> None:
         self.name = name
         self.address = address
-        self.files = Path(f"/proc/{pid}/root")
         self.network = Namespace(pid, has_users=False)
         self._enter = ["nsenter", f"--target={pid}", "--all", "env", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
 
@@ -34,8 +45,8 @@ class Host:
         return done.stdout.strip()
 
     def is_reachable(self) -> bool:
-        """Whether its sshd runs."""
-        return self.call("systemctl is-active ssh").returncode == 0
+        """Whether its sshd runs, and users may log in."""
+        return self.call("systemctl is-active ssh && systemctl is-active multi-user.target").returncode == 0
 
     def started(self, unit: str) -> str:
         """When the process of a service was started; empty if it does not run."""
@@ -44,12 +55,12 @@ class Host:
         return text if is_active else ""
 
 
+@dataclass(frozen=True)
 class Hosts:
     """Hosts by their names, and the network from which they are managed."""
 
-    def __init__(self, network: Namespace, hosts: dict[str, Host]) -> None:
-        self.network = network
-        self.by_name = hosts
+    network: Namespace
+    by_name: dict[str, Host]
 
     def __getitem__(self, name: str) -> Host:
         return self.by_name[name]
@@ -57,7 +68,7 @@ class Hosts:
 
 @contextmanager
 def booted(base: Path, directory: Path, key: str, addresses: dict[str, str]) -> Iterator[Hosts]:
-    """Hosts with the file system `base`, on which root may log in with the public key.
+    """Hosts with the file system `base`, on which the operator may log in with the public key.
 
     The managing end of their network has the address that ends with 254.
     """
@@ -73,7 +84,7 @@ def booted(base: Path, directory: Path, key: str, addresses: dict[str, str]) -> 
         hosts = {}
         for number, (name, address) in enumerate(addresses.items()):
             changes = directory / name
-            _prepare(changes / "files", key, addresses)
+            _name_all(changes / "files", addresses)
             pid = stack.enter_context(_booted(base, changes, name))
             hosts[name] = Host(name, address, pid)
             network.ip(
@@ -82,14 +93,13 @@ def booted(base: Path, directory: Path, key: str, addresses: dict[str, str]) -> 
             hosts[name].network.ip(f"address add {address}/24 dev eth0", "link set eth0 up")
         for host in hosts.values():
             wait_for(host.is_reachable, f"sshd of {host.name}")
+            host.run(ADD_OPERATOR % key.strip())
         yield Hosts(network, hosts)
 
 
-def _prepare(files: Path, key: str, addresses: dict[str, str]) -> None:
-    """Writes what differs from the base: who may log in, and the names of all hosts."""
-    (files / "root/.ssh").mkdir(parents=True, mode=0o700)
-    (files / "root/.ssh/authorized_keys").write_text(key)
-    (files / "etc").mkdir()
+def _name_all(files: Path, addresses: dict[str, str]) -> None:
+    """Writes the names of all hosts, in which a host differs from the base."""
+    (files / "etc").mkdir(parents=True)
     names = {"localhost": "127.0.0.1", **addresses}
     (files / "etc/hosts").write_text("".join(f"{address} {name}\n" for name, address in names.items()))
 

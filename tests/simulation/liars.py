@@ -1,4 +1,4 @@
-"""A simulation of lying nodes: how they spoil groups on a simulated fabric, and where they claim to stand.
+"""A simulation of lying nodes: how they spoil groups on a simulated fabric, and what they claim to be.
 
 A liar decides what its own ranks report, and what happens to the ranks of its partners: it can make them slow, make
 them crash or wait, or send them wrong elements. It cannot make an honest partner report more than that measures. So
@@ -154,12 +154,20 @@ def each_at_another_leaf(sites: Sites, liars: frozenset[str], victim: str) -> Si
     return _in_order({**sites, **{node: replace(sites[node], rack=node, leaf=f"leaf of {node}") for node in liars}})
 
 
+def all_of_one_kind(sites: Sites, liars: frozenset[str], victim: str) -> Sites:
+    """Half of the honest nodes have other hardware, and all liars claim the hardware of the node that they blame."""
+    honest = [node for node in sites if node not in liars | {victim}]
+    others = {*honest[::2]}
+    return {node: replace(site, hardware_kind="other" if node in others else "its") for node, site in sites.items()}
+
+
 PLACES: tuple[Placed, ...] = (
     where_they_are,
     nowhere,
     beside_the_victim,
     at_a_leaf_of_their_own,
     each_at_another_leaf,
+    all_of_one_kind,
 )
 
 

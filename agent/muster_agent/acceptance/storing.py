@@ -23,6 +23,9 @@ TIMEOUT_S = 60.0
 PAUSES_S = (1.0, 5.0, 15.0)
 """The longest pause before each further attempt."""
 
+ACCESS = Artifact(key="acceptances/access.txt", content="muster may write here\n")
+"""Stored before the runs begin: otherwise a wrong bucket or credential would show after hours."""
+
 
 def documents(report: AcceptanceReport) -> tuple[Artifact, ...]:
     """The report in all forms, and the tables of nccl-tests if there are any, below a name of its own.
@@ -46,15 +49,13 @@ def _tables(report: AcceptanceReport) -> Iterator[str]:
             yield f"# {step.check}: {step.verdict}, nodes: {len(step.runs)}\n{table}\n"
 
 
-async def may_store(plugins: Plugins) -> None:
-    """Makes sure that a plugin stores documents, before the runs begin. Raises Refused or Unavailable."""
-    await _store_once(plugins, ())
-
-
 async def store(
     plugins: Plugins, artifacts: tuple[Artifact, ...], pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> str:
-    """Stores documents with every plugin that can; returns what the plugins say. Raises Unavailable if one fails."""
+    """Stores documents with every plugin that does and returns what the plugins say.
+
+    Raises Refused if no plugin stores any, and Unavailable if one fails.
+    """
     for longest_s in PAUSES_S:
         try:
             return await _store_once(plugins, artifacts)
@@ -76,4 +77,4 @@ def _detail(answer: HookAnswer) -> str:
     if isinstance(outcome, ActionOutcome) and outcome.effect is not Effect.FAILED:
         return outcome.detail
     problem = answer.error or getattr(outcome, "detail", "gave no outcome")
-    raise Unavailable(f"cannot store the report: {answer.plugin}: {problem}")
+    raise Unavailable(f"not stored: {answer.plugin}: {problem}")

@@ -30,7 +30,7 @@ from muster_agent.acceptance.job import detect
 from muster_agent.acceptance.local_runner import LocalRunner, local_runner
 from muster_agent.acceptance.procedure import accept
 from muster_agent.acceptance.sending import may_send, send
-from muster_agent.acceptance.storing import documents, may_store, store
+from muster_agent.acceptance.storing import ACCESS, documents, store
 from muster_agent.acceptance.suites import AcceptanceRequest, plan_of
 from muster_agent.acceptance.terminal import ProgressPrinter, TerminalPrinter, print_result, print_runs
 from muster_agent.runs.launcher import launch
@@ -118,7 +118,7 @@ class ReportDelivery:
         if options.coordinator is not None and (warning := await asyncio.to_thread(may_send, options.coordinator)):
             say(f"muster: {warning}", file=sys.stderr)
         if options.store:
-            await may_store(self.plugins)
+            await store(self.plugins, (ACCESS,))
 
     async def deliver(self, report: AcceptanceReport) -> None:
         _print_report(report, sections=self.sections, as_json=self.options.as_json)

@@ -15,8 +15,8 @@ def draw_partners(
 
     The nearest one distinguishes a bad node from a bad path to it. The others come from anywhere in the node's block:
     nodes report their positions themselves, and liars that all claim a position beside a tested node could keep it out
-    of service forever. Nodes with another definition of the check than most are left out, because the sweep would leave
-    them out.
+    of service forever. Nodes with other hardware come last, because they may be slower. Nodes with another definition
+    of the check than most are left out, because the sweep would leave them out.
     """
     healthy = (
         other
@@ -25,8 +25,10 @@ def draw_partners(
     )
     others = like_most(healthy, check)
     random.Random(seed).shuffle(others)  # noqa: S311 - no secret depends on it
-    nearest = sorted(others, key=lambda other: _distance(node, other))[:1]
-    drawn = sorted(others, key=lambda other: other.topology.block != node.topology.block)
+    kind = node.hardware_kind
+    unlike = {other.name for other in others if other.hardware_kind != kind}
+    nearest = sorted(others, key=lambda other: (other.name in unlike, *_distance(node, other)))[:1]
+    drawn = sorted(others, key=lambda other: (other.name in unlike, other.topology.block != node.topology.block))
     return [*nearest, *(other for other in drawn if other not in nearest)][:number]
 
 

@@ -31,6 +31,8 @@ CHECK = "certificates"
 
 RENEW = "renew it: delete it from the directory of `muster init` and call that again, or ask your authority"
 
+RENEW_ALL = "make a new authority, and issue all certificates again"
+
 
 def certificates(broker: BrokerSettings, url: str, now: float, node: str | None = None) -> Iterator[SetupFinding]:
     """The authority's certificate, our own, and those of each broker in `url`.
@@ -66,7 +68,7 @@ def _of_authority(path: Path, now: float) -> SetupFinding:
     if not found:
         return SetupFinding(CHECK, Verdict.FAIL, f"broker.ca_file: {path} has no certificate of an authority")
     first = min(found, key=lambda each: ssl.cert_time_to_seconds(str(each["notAfter"])))
-    return _dated(f"broker.ca_file {path}", first, now)
+    return _dated(f"broker.ca_file {path}", first, now, RENEW_ALL)
 
 
 def _own(cert: Path, key: Path | None, node: str | None, now: float) -> SetupFinding:
@@ -128,15 +130,15 @@ def _of_broker(broker: BrokerSettings, url: str, now: float) -> SetupFinding:
         return SetupFinding(CHECK, Verdict.FAIL, str(error))
 
 
-def _dated(what: str, certificate: Mapping[str, Any], now: float) -> SetupFinding:
+def _dated(what: str, certificate: Mapping[str, Any], now: float, remedy: str = RENEW) -> SetupFinding:
     begins, ends = (ssl.cert_time_to_seconds(certificate[key]) for key in ("notBefore", "notAfter"))
     until = f"valid until {datetime.fromtimestamp(ends, UTC):%Y-%m-%d %H:%M} UTC"
     if now >= ends:
-        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: was {until}; {RENEW}")
+        return SetupFinding(CHECK, Verdict.FAIL, f"{what}: was {until}; {remedy}")
     if now < begins:
         return SetupFinding(CHECK, Verdict.FAIL, f"{what}: not valid yet; is the clock of this host wrong?")
     is_near = ends - now < min(SOON_S, LAST_SHARE * (ends - begins))
-    return SetupFinding(CHECK, Verdict.WARN if is_near else Verdict.PASS, f"{what}: {until}" + f"; {RENEW}" * is_near)
+    return SetupFinding(CHECK, Verdict.WARN if is_near else Verdict.PASS, f"{what}: {until}" + f"; {remedy}" * is_near)
 
 
 def _reason(error: OSError) -> str:

@@ -106,11 +106,11 @@ def node_settings(answers: SetupAnswers, node: str) -> str:
 def _services(*, with_ansible: bool) -> Iterator[tuple[str, str]]:
     """What starts muster on hosts: units and, for many hosts, playbooks of Ansible in a folder beside them."""
     for path, text in shipped_texts("systemd"):
-        if not path.startswith(_ANSIBLE):
-            if path != SETTINGS:
-                yield f"systemd/{path}", text
-        elif with_ansible:
-            yield path, text
+        if path.startswith(_ANSIBLE):
+            if with_ansible:
+                yield path, text
+        elif path != SETTINGS:
+            yield f"systemd/{path}", text
 
 
 def _readme(answers: SetupAnswers) -> str:

@@ -10,9 +10,11 @@ from tests.s3_server import ENVIRONMENT, SECRET, S3Server
 
 from muster import ActionOutcome, Effect
 from muster.acceptance import report, step_report
+from muster.commands.verdict_exit import FailOn
 from muster.errors import Refused, Unavailable
 from muster.model import Inventory, Verdict
-from muster_agent.acceptance.storing import PAUSES_S, documents, may_store, store
+from muster_agent.acceptance.storing import ACCESS, PAUSES_S, documents, store
+from muster_agent.commands.check_run import ReportDelivery, RunOptions
 
 TABLE = "#       size  busbw\n        1024   1.00"
 
@@ -81,17 +83,37 @@ def test_the_last_attempt_says_why(plugins_with):
     async def pause(seconds):
         pass
 
-    with pytest.raises(Unavailable, match="cannot store the report: throwaway: s3://kept: connection refused"):
+    with pytest.raises(Unavailable, match="not stored: throwaway: s3://kept: connection refused"):
         asyncio.run(store(plugins, (), pause))
     assert len(got) == 1 + len(PAUSES_S)
 
 
 def test_without_a_plugin_that_stores_it_is_refused(plugins_with):
-    """Before the runs begin, with the setting that is missing."""
+    """At once, with the setting that is missing."""
     plugins, got = storing(plugins_with, None)
     with pytest.raises(Refused, match=r"set plugins\.artifacts\.url"):
-        asyncio.run(may_store(plugins))
-    assert got == [()]
+        asyncio.run(store(plugins, (ACCESS,)))
+    assert got == [(ACCESS,)]
+
+
+def test_a_report_that_cannot_be_stored_is_kept_in_a_file(plugins_with, monkeypatch, tmp_path, capsys):
+    """Although the store was there when the runs began. The exit code says that something is missing."""
+    monkeypatch.setattr("muster_agent.acceptance.storing.PAUSES_S", (0.0,))
+    plugins, got = storing(plugins_with, STORED, AWAY, AWAY)
+    options = RunOptions(tmp_path, "report", None, True, False, False, 120.0, FailOn.WARN, False)
+    delivery = ReportDelivery(True, options, plugins)
+
+    async def run():
+        await delivery.prepare()
+        await delivery.deliver(acceptance("n1"))
+
+    asyncio.run(run())
+    assert got[0] == (ACCESS,)
+    assert delivery.exit_code == 69
+    assert (tmp_path / "report.json").exists()
+    told = capsys.readouterr()
+    assert told.out.endswith("full: PASS, 1 node, 61.5 s\n")
+    assert "muster: not stored: throwaway: s3://kept: connection refused\n" in told.err
 
 
 @pytest.fixture
@@ -121,19 +143,18 @@ def test_a_report_is_in_the_bucket(accepting, s3, command):
     """Below the prefix and the name of the fleet; stderr says where."""
     done = accepting(*command.split())
     assert done.returncode == 0, done.stderr
-    keys = s3.stored()
+    *keys, access = s3.stored()
+    assert access == f"reports/blue/{ACCESS.key}"
     assert [key.rpartition("/")[2] for key in keys] == ["report.html", "report.json", "report.txt", "report.xml"]
     place = keys[0].removeprefix("reports/blue/").rpartition("/")[0]
     assert place.startswith("acceptances/")
     assert f"stored: {place} (artifacts: stored 4 documents)\n" in done.stderr
 
 
-def test_a_report_that_cannot_be_stored_is_kept_in_a_file(accepting, s3, tmp_path):
-    """The verdict is printed, and the exit code says that something is missing; no secret is shown."""
+def test_without_a_store_nothing_is_run(accepting, s3):
+    """It is tried a few times; then the command ends, and shows no secret."""
     s3.kill()
-    done = accepting("check", "run", "simulated", "--report-dir", str(tmp_path / "reports"))
-    assert done.returncode == 69
-    assert "simulated  PASS" in done.stdout
-    assert "muster: cannot store the report: artifacts: s3://kept/reports/blue/acceptances/" in done.stderr
-    assert (tmp_path / "reports" / "report.json").exists()
+    done = accepting("check", "run", "simulated")
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr.startswith("muster: not stored: artifacts: s3://kept/reports/blue/acceptances/access.txt: ")
     assert SECRET not in done.stderr

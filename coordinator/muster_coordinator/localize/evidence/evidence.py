@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
-from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
 from muster_coordinator.model.probes import GroupRun, Site
@@ -57,8 +57,8 @@ class GroupEvidence:
 
     def neighbours(self, node: str) -> frozenset[str]:
         """The other nodes of its leaf with which a node is compared."""
-        found = self.fabric.neighbours(node)
-        return found & {*self.hardware.peers(node)} if self.hardware.are_several else found
+        kind = self.hardware.kind_of(node)
+        return frozenset(other for other in self.fabric.neighbours(node) if self.hardware.kind_of(other) == kind)
 
     @cached_property
     def sides(self) -> Mapping[str, frozenset[str]]:
@@ -115,7 +115,7 @@ class GroupEvidence:
         return drawn
 
     @cached_property
-    def unproven_hardware(self) -> frozenset[Kind]:
+    def unproven_hardware(self) -> frozenset[ComparedKind]:
         """The kinds with too few nodes to compare them with each other, none of which has passed, unlike other nodes.
 
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone

@@ -19,7 +19,7 @@ from muster_coordinator.model.probes import Site
 FEWEST_OF_HARDWARE = 4
 """With fewer nodes, one bad node may be most of what is seen of its kind of hardware."""
 
-Kind = str | None
+ComparedKind = str | None
 """The name of a kind of hardware; None if nobody has declared it."""
 
 
@@ -30,7 +30,7 @@ class KnownHardware:
     sites: Mapping[str, Site]
 
     @cached_property
-    def kinds(self) -> Mapping[Kind, tuple[str, ...]]:
+    def kinds(self) -> Mapping[ComparedKind, tuple[str, ...]]:
         """The nodes that are compared with each other, by the kind as which they count."""
         return {self.kind_of(nodes[0]): tuple(nodes) for nodes in self.by_kind(self.sites)}
 
@@ -39,17 +39,17 @@ class KnownHardware:
         """Whether there are nodes that are not compared with each other."""
         return len(self.kinds) > 1
 
-    def kind_of(self, node: str) -> Kind:
+    def kind_of(self, node: str) -> ComparedKind:
         """The kind as which a node counts: its own, or the most frequent one if there are too few of its own."""
         return self._kind_by_node[node]
 
-    def kinds_of(self, nodes: Iterable[str]) -> frozenset[Kind]:
+    def kinds_of(self, nodes: Iterable[str]) -> frozenset[ComparedKind]:
         """The kinds as which these nodes count."""
         return frozenset(map(self._kind_by_node.__getitem__, nodes))
 
     def by_kind(self, nodes: Iterable[str]) -> Iterable[list[str]]:
         """These nodes in their order, those of each kind together."""
-        found: dict[Kind, list[str]] = {}
+        found: dict[ComparedKind, list[str]] = {}
         for node in nodes:
             found.setdefault(self.kind_of(node), []).append(node)
         return found.values()
@@ -59,23 +59,23 @@ class KnownHardware:
         return self.kinds[self.kind_of(node)]
 
     @cached_property
-    def rare(self) -> Mapping[Kind, tuple[str, ...]]:
+    def rare(self) -> Mapping[ComparedKind, tuple[str, ...]]:
         """The nodes of each kind that has too few to compare them with each other."""
         few = (item for item in self._declared.items() if len(item[1]) < FEWEST_OF_HARDWARE)
         return {kind: tuple(nodes) for kind, nodes in few}
 
     @cached_property
-    def _kind_by_node(self) -> Mapping[str, Kind]:
+    def _kind_by_node(self) -> Mapping[str, ComparedKind]:
         kinds = ((node, site.hardware_kind) for node, site in self.sites.items())
         return {node: self._most_frequent if kind in self.rare else kind for node, kind in kinds}
 
     @cached_property
-    def _declared(self) -> Mapping[Kind, list[str]]:
-        found: dict[Kind, list[str]] = {}
+    def _declared(self) -> Mapping[ComparedKind, list[str]]:
+        found: dict[ComparedKind, list[str]] = {}
         for node, site in self.sites.items():
             found.setdefault(site.hardware_kind, []).append(node)
         return found
 
     @cached_property
-    def _most_frequent(self) -> Kind:
+    def _most_frequent(self) -> ComparedKind:
         return max(self._declared, key=lambda kind: (len(self._declared[kind]), kind or ""))

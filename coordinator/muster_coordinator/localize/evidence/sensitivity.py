@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.significance import liars_among_peers
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
@@ -74,9 +74,9 @@ class Sensitivity:
         return comparison.alone_tells if len(run.members) == 1 else node not in comparison.in_all_together
 
     @cached_property
-    def _comparisons(self) -> Mapping[frozenset[Kind], Comparison]:
+    def _comparisons(self) -> Mapping[frozenset[ComparedKind], Comparison]:
         """By the kinds of hardware in a run. A run of several kinds is also compared with those of each."""
-        found: dict[frozenset[Kind], list[frozenset[str]]] = {}
+        found: dict[frozenset[ComparedKind], list[frozenset[str]]] = {}
         for run in self._measured:
             found.setdefault(self.evidence.hardware.kinds_of(run.members), []).append(frozenset(run.members))
         return {
@@ -84,7 +84,7 @@ class Sensitivity:
             for kinds in found
         }
 
-    def _comparison(self, kinds: frozenset[Kind], measured: Iterable[frozenset[str]]) -> Comparison:
+    def _comparison(self, kinds: frozenset[ComparedKind], measured: Iterable[frozenset[str]]) -> Comparison:
         peers, runs = sum(len(self.evidence.hardware.kinds[kind]) for kind in kinds), [*measured]
         alone = {members for members in runs if len(members) == 1}
         together = [members for members in runs if len(members) > 1]

@@ -73,7 +73,7 @@ the bad leaf would be typical. Until there are enough, all runs of several nodes
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds of a sweep over a number of `nodes`, from its `runs` so far among `peers` of one kind of hardware.
+    """The thresholds of a sweep over a number of `nodes`, for its `runs` on hardware that a number of `peers` has.
 
     Prevents: the links between the leaves of a `fabric` carry 75 % of what a NIC can do, or are oversubscribed. As soon
     as most runs are inside leaves, they are typical, and every path between leaves is slow: without the two kinds, all

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
-from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.model.probes import GroupRun
@@ -33,7 +33,7 @@ class SweepThresholds:
         kinds = self.hardware.kinds_of(run.members)
         return self._by_kinds.get(kinds) or self._of(kinds, ())
 
-    def among(self, kind: Kind) -> Thresholds:
+    def among(self, kind: ComparedKind) -> Thresholds:
         """Those for runs whose members are all of this kind."""
         return self._by_kinds.get(frozenset({kind})) or self._of({kind}, ())
 
@@ -90,12 +90,12 @@ class SweepThresholds:
         return map(self.among, kinds) if len(kinds) > 1 else ()
 
     @cached_property
-    def _by_kinds(self) -> Mapping[frozenset[Kind], Thresholds]:
-        runs: dict[frozenset[Kind], list[GroupRun]] = {}
+    def _by_kinds(self) -> Mapping[frozenset[ComparedKind], Thresholds]:
+        runs: dict[frozenset[ComparedKind], list[GroupRun]] = {}
         for run in self.runs:
             runs.setdefault(self.hardware.kinds_of(run.members), []).append(run)
         return {kinds: self._of(kinds, those) for kinds, those in runs.items()}
 
-    def _of(self, kinds: Iterable[Kind], runs: Iterable[GroupRun]) -> Thresholds:
+    def _of(self, kinds: Iterable[ComparedKind], runs: Iterable[GroupRun]) -> Thresholds:
         peers = sum(len(self.hardware.kinds[kind]) for kind in kinds)
         return Thresholds(len(self.hardware.sites), peers, tuple(runs), self.fabric)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.slow_runs import RunKind
 from muster_coordinator.model.probes import GroupRun
 
@@ -139,9 +139,9 @@ class Chances:
         return evidence.cleared.issuperset(run.members) and paths - may_be_good <= good
 
     @cached_property
-    def _good_paths(self) -> Mapping[frozenset[Kind], Set[Path]]:
+    def _good_paths(self) -> Mapping[frozenset[ComparedKind], Set[Path]]:
         """The paths that a good run has crossed, by the kinds of hardware of its members."""
-        found: dict[frozenset[Kind], set[Path]] = defaultdict(set)
+        found: dict[frozenset[ComparedKind], set[Path]] = defaultdict(set)
         for run in filter(self.evidence.thresholds.is_good, self.evidence.runs):
             found[self.evidence.hardware.kinds_of(run.members)] |= self.evidence.fabric.paths(run.members)
         return found

@@ -13,7 +13,7 @@ from itertools import combinations
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.planning.next_round import NextRound
 from muster_coordinator.localize.planning.probes import in_rank_order, still_to_run
 from muster_coordinator.model.probes import Probe
@@ -55,7 +55,7 @@ def comparisons(evidence: GroupEvidence, absent: Set[str]) -> list[Probe]:
     return [probe for kind in evidence.hardware.kinds for probe in _inside_leaves(evidence, absent, kind)]
 
 
-def _inside_leaves(evidence: GroupEvidence, absent: Set[str], kind: Kind) -> list[Probe]:
+def _inside_leaves(evidence: GroupEvidence, absent: Set[str], kind: ComparedKind) -> list[Probe]:
     """A pair of this kind inside each of two leaves, if all its runs crossed the path between them."""
     path = _only_path(evidence, kind)
     if path is None or not path.of_leaves or len(set(path.ends)) != 2:
@@ -79,7 +79,7 @@ def _without_uncompared(diagnosis: Diagnosis, absent: Set[str]) -> list[Probe]:
     return found
 
 
-def _only_path(evidence: GroupEvidence, kind: Kind) -> Path | None:
+def _only_path(evidence: GroupEvidence, kind: ComparedKind) -> Path | None:
     """The path between every two members of every run of this kind; None if there are several paths, or none."""
     runs = evidence.thresholds.among(kind).runs
     crossed = (evidence.fabric.path(*ends) for run in runs for ends in combinations(run.members, 2))

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
@@ -200,8 +200,8 @@ class NextRound:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
         missing = self._diagnosis.paths.any_runs_missing(path)
         kinds = frozenset().union(*self._kinds_bad_across(path))
-        alike = {node for kind in kinds for node in self._hardware.kinds[kind]} - met
-        others = [len(alike.intersection(self._evidence.fabric.leaves[leaf])) for leaf in path.ends if path.of_leaves]
+        ends = [self._evidence.fabric.leaves[leaf] for leaf in path.ends if path.of_leaves]
+        others = [sum(self._hardware.kind_of(node) in kinds and node not in met for node in end) for end in ends]
         return missing if missing <= min(others, default=missing) else 0
 
     def _try_path_control(self, path: Path) -> None:
@@ -228,11 +228,11 @@ class NextRound:
                 break
         return nodes
 
-    def _take_at(self, leaf: str, met: set[str], kinds: frozenset[Kind]) -> str | None:
+    def _take_at(self, leaf: str, met: set[str], kinds: frozenset[ComparedKind]) -> str | None:
         found = (self._pools[kind].take_at(leaf, met) for kind in sorted(kinds, key=str))
         return next(filter(None, found), None)
 
-    def _kinds_bad_across(self, path: Path) -> Iterable[frozenset[Kind]]:
+    def _kinds_bad_across(self, path: Path) -> Iterable[frozenset[ComparedKind]]:
         return dict.fromkeys(self._hardware.kinds_of(run.members) for run in self._diagnosis.paths.never_good[path])
 
     def _try_again(self) -> None:

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.model.probes import Site
 from muster_coordinator.normal.normality import liars_among
 
@@ -44,13 +44,12 @@ class PartnerPool:
         random.Random(seed).shuffle(self._all)  # noqa: S311 - no secret depends on it
         self._free = set(self._all)
         self._by_rack: dict[str, list[str]] = {}
-        self._by_leaf: dict[str, list[str]] = {}
+        self._by_leaf: dict[str | None, list[str]] = {}
         for node in self._all:
             site = sites[node]
             if site.rack is not None:
                 self._by_rack.setdefault(site.rack, []).append(node)
-            if site.leaf is not None:
-                self._by_leaf.setdefault(site.leaf, []).append(node)
+            self._by_leaf.setdefault(site.leaf, []).append(node)
 
     def take_near(self, node: str, met: Set[str], healthy: Set[str]) -> str | None:
         """A partner that `node` has not met: from its own leaf until one is `healthy`, then from leaves it has not met.
@@ -81,7 +80,8 @@ class PartnerPool:
         Prevents: each liar declares a leaf of its own. n0 has met the real leaves, so only the liars' leaves are left,
         and n0 would meet liars only.
         """
-        elsewhere = sum(node not in avoid and self._sites[node].leaf not in leaves for node in self._free)
+        not_elsewhere = frozenset(avoid).union(*(self._by_leaf.get(leaf, ()) for leaf in leaves))
+        elsewhere = len(self._free) - len(self._free & not_elsewhere)
         if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:
             return None
         return self._take(self._all, avoid, lambda other: self._sites[other].leaf not in leaves)
@@ -136,9 +136,9 @@ class PartnerPool:
 
 def pools_by_kind(
     nodes: Iterable[str], hardware: KnownHardware, seed: str, spotless: Set[str], doubted: Set[str]
-) -> Mapping[Kind, PartnerPool]:
+) -> Mapping[ComparedKind, PartnerPool]:
     """A pool for every kind of hardware, with those of these nodes that are of it: a pair of two kinds tells little."""
-    alike: dict[Kind, list[str]] = {kind: [] for kind in hardware.kinds}
+    alike: dict[ComparedKind, list[str]] = {kind: [] for kind in hardware.kinds}
     for node in nodes:
         alike[hardware.kind_of(node)].append(node)
     return {kind: PartnerPool(those, hardware.sites, seed, spotless, doubted) for kind, those in alike.items()}

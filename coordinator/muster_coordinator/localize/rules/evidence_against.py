@@ -52,12 +52,12 @@ def pairs_missing(evidence: GroupEvidence, path: Path, bad: Iterable[GroupRun]) 
     """
     if not path.of_leaves:
         return 0
-    nodes = len(evidence.sites)
+    nodes, peers = len(evidence.sites), min(len(evidence.hardware.peers(node)) for run in bad for node in run.members)
     ends = [evidence.fabric.leaves[leaf] for leaf in path.ends]
     places = (node for end in ends for node in end)
-    draw = (1, min(map(len, ends))) if any(evidence.sites[node].places_itself for node in places) else (2, nodes)
+    draw = (1, min(map(len, ends))) if any(evidence.sites[node].places_itself for node in places) else (2, peers)
     drawn, missing = [draw for _ in disjoint(run.members for run in bad)], 0
-    while liars_may_explain(nodes, drawn, FALSE_PATHS):
+    while liars_may_explain(nodes, drawn, FALSE_PATHS, peers=peers):
         drawn.append(draw)
         missing += 1
     return missing

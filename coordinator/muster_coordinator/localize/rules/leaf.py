@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, may_be_all_liars
@@ -33,12 +33,12 @@ people keep. If 5 % of all labels are wrong, one leaf of 16 nodes in five has tw
 passes may as well show that the switch is healthy.
 """
 
-ALIKE = 1.1
+ALIKE_AT_A_LEAF = 1.1
 """What one switch lets through differs by less: five standard deviations of the noise of a usual fabric."""
 
 REPRESENTATIVES = 4
-"""The other nodes of a leaf wait while this many run for all. If this many links that look
-healthy fail at once, there is no other likely cause.
+"""The other nodes of a leaf wait while this many run for all. If this many links that look healthy fail at once, there
+is no other likely cause.
 """
 
 
@@ -84,17 +84,17 @@ class LeafFaults:
 
         Prevents: the switch lets through 40 % of what new nodes can do. Old ones do half of that at best, and pass.
         """
-        evidence, most = self.clearance.nodes.evidence, dict[Kind, float]()
+        evidence, reached = self.clearance.nodes.evidence, dict[ComparedKind, float]()
         for node in suspects if evidence.hardware.are_several else ():
-            reached = max(run.objective or 0.0 for run in self.clearance.nodes.suspects[node])
+            most = max(run.objective or 0.0 for run in self.clearance.nodes.suspects[node])
             kind = evidence.hardware.kind_of(node)
-            most[kind] = max(reached, most.get(kind, 0.0))
-        return frozenset(
-            node
-            for node in evidence.cleared.intersection(nodes)
-            for kind, reached in most.items()
-            if kind != evidence.hardware.kind_of(node) and evidence.histories[node].best_together <= ALIKE * reached
-        )
+            reached[kind] = max(most, reached.get(kind, 0.0))
+        found = set()
+        for node in evidence.cleared.intersection(nodes) if reached else ():
+            others = (most for kind, most in reached.items() if kind != evidence.hardware.kind_of(node))
+            if evidence.histories[node].best_together < ALIKE_AT_A_LEAF * max(others, default=0.0):
+                found.add(node)
+        return frozenset(found)
 
     @cached_property
     def nodes_of_suspected(self) -> frozenset[str]:

@@ -19,12 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
-from muster_coordinator.localize.rules.leaf import LEAST_AT_LEAF, LeafFaults
+from muster_coordinator.localize.rules.leaf import ALIKE_AT_A_LEAF, LEAST_AT_LEAF, LeafFaults
 from muster_coordinator.localize.rules.path import PathFaults
 from muster_coordinator.localize.significance import crowds
 from muster_coordinator.model.probes import GroupRun, RunOutcome
@@ -52,10 +52,6 @@ ALIKE = 1.25
 Chosen by simulation (noise 2 to 10 %). At 1.12, six healthy nodes behind an undeclared switch are convicted in 900
 sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
-
-
-ALIKE_AT_A_LEAF = 1.1
-"""The same for nodes with the label of one leaf: five standard deviations of the noise of a usual fabric."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +104,11 @@ class LinkFaults:
         if not any(run.objective is None or evidence.thresholds.of(run) is not None for run in alone):
             return False
         with_others = self._log_share(self.clearance.runs_with_healthy(node))
-        return self._log_share(alone) >= with_others / 2
+        return self._log_share(run for run in alone if run.objective is not None) >= with_others / 2
 
     def _log_share(self, runs: Iterable[GroupRun]) -> float:
-        """What runs reached on average, as the logarithm of a share of normal; 0 if nothing is known to compare."""
-        ratios = self.clearance.nodes.ratios
-        reached = [ratios.log_share(run) for run in runs if run.objective]
+        """What runs reached on average, as the logarithm of a share of normal; next to nothing if they broke."""
+        reached = [*map(self.clearance.nodes.ratios.log_share, runs)]
         return statistics.fmean(reached) if reached else 0.0
 
     @cached_property
@@ -204,7 +199,7 @@ class LinkFaults:
         nodes = self.clearance.nodes
         bad = {run.others(node): run for run in nodes.suspects[node] if not self._crosses_bad_path(run)}
         runs = [bad[partners] for partners in disjoint(bad)]
-        others = len({*nodes.evidence.hardware.peers(node)} - nodes.convicted.keys()) - 1
+        others = self._not_convicted[nodes.evidence.hardware.kind_of(node)] - 1
         candidates = len(nodes.evidence.sites)
         missing = nodes.ratios.runs_missing(runs, candidates)
         if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
@@ -215,6 +210,15 @@ class LinkFaults:
             nodes.evidence.runs_missing_beyond_noise(with_healthy),
             drawn_partners_missing(nodes.evidence, node, with_healthy),
         )
+
+    @cached_property
+    def _not_convicted(self) -> Mapping[ComparedKind, int]:
+        """The number of nodes of each kind of hardware that are not convicted by themselves."""
+        nodes = self.clearance.nodes
+        return {
+            kind: sum(node not in nodes.convicted for node in alike)
+            for kind, alike in nodes.evidence.hardware.kinds.items()
+        }
 
     def _crosses_bad_path(self, run: GroupRun) -> bool:
         """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""
@@ -272,7 +276,7 @@ class LinkFaults:
         return self._sides_by_kind[evidence.hardware.kind_of(node)]
 
     @cached_property
-    def _sides_by_kind(self) -> Mapping[Kind, frozenset[frozenset[str]]]:
+    def _sides_by_kind(self) -> Mapping[ComparedKind, frozenset[frozenset[str]]]:
         evidence = self.clearance.nodes.evidence
         return {
             kind: frozenset(evidence.sides[node] for node in nodes if node in evidence.sides)

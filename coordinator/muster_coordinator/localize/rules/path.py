@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import pairs_missing
@@ -107,7 +107,7 @@ class PathFaults:
         }
 
     @cached_property
-    def _good_by_kinds(self) -> Mapping[frozenset[Kind], Set[Path]]:
+    def _good_by_kinds(self) -> Mapping[frozenset[ComparedKind], Set[Path]]:
         """The paths with good runs, by the kinds of hardware of their members.
 
         Rule: a good run clears a path for its kind only. Prevents: the path a-c lets through 60 % of what new nodes can
@@ -115,7 +115,7 @@ class PathFaults:
         """
         evidence = self.clearance.nodes.evidence
         good = {run.group: run for history in evidence.histories.values() for run in history.good}
-        found: dict[frozenset[Kind], set[Path]] = {}
+        found: dict[frozenset[ComparedKind], set[Path]] = {}
         for run in good.values():
             found.setdefault(evidence.hardware.kinds_of(run.members), set()).update(evidence.fabric.paths(run.members))
         return found

@@ -7,7 +7,7 @@ from itertools import combinations
 from muster.nouns import count
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import Kind, KnownHardware
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 
 UNKNOWN = "of unknown kind"
 
@@ -51,7 +51,7 @@ class HardwareWords:
         crossed = frozenset().union(*(fabric.paths(run.members) for run in self.evidence.runs))
         return {Path(pair, of_leaves=True) for pair in pairs} - crossed
 
-    def _typical(self, kind: Kind) -> str:
+    def _typical(self, kind: ComparedKind) -> str:
         """What runs of this kind typically reach; empty if too few ran."""
         thresholds = self.evidence.thresholds.among(kind)
         levels = [level.typical for level in (thresholds.together, thresholds.within) if level is not None]
@@ -66,5 +66,5 @@ def with_hardware(hardware: KnownHardware, members: Iterable[str]) -> str:
     return f" with hardware {' and '.join(names)}" if hardware.are_several else ""
 
 
-def _name(kind: Kind) -> str:
+def _name(kind: ComparedKind) -> str:
     return kind or UNKNOWN

@@ -9,7 +9,7 @@ from muster.model import format_instant
 from muster.units import with_unit
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.direction import Direction, OneWay, one_way, one_way_threshold
-from muster_coordinator.localize.evidence.hardware import Kind
+from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.hints import Hints, hints_of
 from muster_coordinator.localize.evidence.prior import PastSweep
 from muster_coordinator.localize.evidence.threshold import Threshold
@@ -111,7 +111,7 @@ class Sentences:
         return HardwareWords(self.diagnosis.evidence, self._amount)
 
     @cached_property
-    def _one_way_thresholds(self) -> Mapping[Kind, Threshold | None]:
+    def _one_way_thresholds(self) -> Mapping[ComparedKind, Threshold | None]:
         evidence = self.diagnosis.evidence
         return {kind: one_way_threshold(evidence.thresholds.among(kind).runs) for kind in evidence.hardware.kinds}
 

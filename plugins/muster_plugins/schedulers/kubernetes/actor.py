@@ -22,7 +22,7 @@ from muster_plugins.schedulers.kubernetes.marks import (
     why_left,
 )
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode
-from muster_plugins.schedulers.kubernetes.others_taints import Kind, keeps_off, ordinary_kinds
+from muster_plugins.schedulers.kubernetes.others_taints import TaintKind, keeps_off, ordinary_kinds
 from muster_plugins.schedulers.kubernetes.patches import patches
 from muster_plugins.schedulers.kubernetes.planned_departure import leaving
 from muster_plugins.schedulers.kubernetes.request_rate import RateLimiter
@@ -120,7 +120,9 @@ def _outcome(node: KubernetesNode, transition: Transition, done: list[str]) -> A
     return ActionOutcome(effect=Effect.DONE, detail=f"node {node.name}: {'; '.join(done) or _NOTHING}")
 
 
-def scheduler_node(node: KubernetesNode, ordinary: frozenset[Kind], settings: KubernetesActorSettings) -> SchedulerNode:
+def scheduler_node(
+    node: KubernetesNode, ordinary: frozenset[TaintKind], settings: KubernetesActorSettings
+) -> SchedulerNode:
     """The state of one node in Kubernetes; `ordinary` taints do not count."""
     mark, ours = mark_owner(node, settings), our_mark(node, settings)
     return SchedulerNode(

@@ -23,11 +23,11 @@ _KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 _OF_A_CORDON = "node.kubernetes.io/unschedulable"
 """Kubernetes adds this taint to cordoned nodes. The cordon counts by itself."""
 
-Kind = tuple[str, str]
+TaintKind = tuple[str, str]
 """Key and effect of a taint; sites choose its value."""
 
 
-def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ...]) -> frozenset[Kind]:
+def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ...]) -> frozenset[TaintKind]:
     """The taints that more than half of the nodes with GPUs have, or of all nodes if none has GPUs."""
     everybody = list(nodes)
     counted = [node for node in everybody if _has_gpus(node, gpu_resources)] or everybody
@@ -35,7 +35,7 @@ def ordinary_kinds(nodes: Iterable[KubernetesNode], gpu_resources: tuple[str, ..
     return frozenset(kind for kind, number in times.items() if 2 * number > len(counted))
 
 
-def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: KubernetesActorSettings) -> str | None:
+def keeps_off(node: KubernetesNode, ordinary: frozenset[TaintKind], settings: KubernetesActorSettings) -> str | None:
     """The taints of others that keep work off the node, as text; None if there are none.
 
     Ours, ordinary ones, and those of a planned departure do not count.
@@ -53,7 +53,7 @@ def keeps_off(node: KubernetesNode, ordinary: frozenset[Kind], settings: Kuberne
     return f"taint {', '.join(found)}" if found else None
 
 
-def _kind(taint: Taint) -> Kind:
+def _kind(taint: Taint) -> TaintKind:
     return taint.key, taint.effect
 
 

@@ -19,6 +19,26 @@ def test_slow_rails_need_no_run_alone() -> None:
     assert culprits(diagnosed(THREE_LEAVES, *PASSED, *bad)) == {(Part.RAIL, "a4")}
 
 
+@pytest.mark.parametrize(
+    ("alone", "with_others", "part"),
+    [(0.9, 0.7, Part.NODE), (1.1, 0.7, Part.NODE_LINK), (0.9, 0.3, Part.NODE_LINK)],
+)
+def test_a_node_that_is_nearly_as_slow_alone_is_bad_itself(alone: float, with_others: float, part: Part) -> None:
+    """Runs differ so much that 0.9 of 1.5 is not slow. That is nearer to 0.7 than to normal, and farther from 0.3."""
+    noisy = [ran(*run.members, at=at) for run, at in zip(PASSED, (1.9, 1.7, 1.5, 1.4, 1.3), strict=True)]
+    bad = [ran("a4", partner, at=with_others) for partner in ("c4", "a1", "b1", "c2", "b2")]
+    controls = [ran(node) for node in ("c1", "c3", "a3")]
+    found = diagnosed(THREE_LEAVES, *noisy, ran("c4", "b2", at=1.4), *bad, ran("a4", at=alone), *controls)
+    assert culprits(found) == {(part, "a4")}
+
+
+def test_a_link_that_hangs_is_named() -> None:
+    """Its node is as fast alone as noise allows, and reaches nothing with others."""
+    hanging = [failed("a4", partner) for partner in ("c4", "a1", "b1")]
+    alone = [ran("a4", at=1.48), *map(ran, ("b2", "c1"))]
+    assert culprits(diagnosed(THREE_LEAVES, *PASSED, *hanging, *alone)) == {(Part.NODE_LINK, "a4")}
+
+
 def test_a_run_of_two_bad_links_is_evidence_against_neither() -> None:
     """The other one explains it."""
     both = ran("a4", "c4", at=0.3)
