@@ -40,9 +40,14 @@ class Figure:
 
 def median_of(what: str, unit: str, samples: Sequence[float], target: Target | None = None) -> Figure:
     """The median of the samples, with how many there are, the least, the 90th and 99th percentile, and the most."""
-    cuts = statistics.quantiles(samples, n=100, method="inclusive") if len(samples) > 1 else [samples[0]] * 99
-    spread = {"n": len(samples), "min": min(samples), "p90": cuts[89], "p99": cuts[98], "max": max(samples)}
+    high = {f"p{percent}": percentile(samples, percent) for percent in (90, 99)}
+    spread = {"n": len(samples), "min": min(samples), **high, "max": max(samples)}
     return Figure(what=what, unit=unit, value=statistics.median(samples), target=target, spread=spread)
+
+
+def percentile(samples: Sequence[float], percent: int) -> float:
+    """The value that so many percent of the samples do not exceed; of one sample, that sample."""
+    return statistics.quantiles(samples, n=100, method="inclusive")[percent - 1] if len(samples) > 1 else samples[0]
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:

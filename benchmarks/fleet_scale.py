@@ -26,7 +26,6 @@ outboxes are in memory, and their connections have no TLS.
 import argparse
 import asyncio
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -34,7 +33,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
-from benchmarks.figures import Figure, Target, arguments, median_of, publish
+from benchmarks.figures import Figure, Target, arguments, median_of, percentile, publish
 from benchmarks.private_postgres import private_postgres
 from benchmarks.prometheus_scrape import scrape
 from benchmarks.scale_agents import node_name
@@ -172,9 +171,8 @@ async def faults(taken: Measuring, coordinator: Coordinator, crowd: Crowd) -> No
         at = await crowd.fail(number, FAULT)
         await found(coordinator, node_name(number))
         delays.append(time.time() - at)
-    p99 = statistics.quantiles(delays, n=100, method="inclusive")[98]
     taken.add(median_of(f"fault to API, {taken.nodes} nodes", "s", delays))
-    taken.note("fault to API, p99", "s", p99, ("<=", 1.0))
+    taken.note("fault to API, p99", "s", percentile(delays, 99), ("<=", 1.0))
 
 
 async def found(coordinator: Coordinator, node: str) -> None:
@@ -202,8 +200,7 @@ async def latencies(taken: Measuring, coordinator: Coordinator) -> None:
     }
     for name, request in requests.items():
         took = [await seconds_of(request) for _ in range(3 if name == "all of /nodes" else taken.options.requests)]
-        p95 = statistics.quantiles(took, n=20, method="inclusive")[18]
-        taken.note(f"{name}, p95", "s", p95, ("<=", 0.1))
+        taken.note(f"{name}, p95", "s", percentile(took, 95), ("<=", 0.1))
 
 
 async def seconds_of(request: Callable[[], object]) -> float:
@@ -284,6 +281,8 @@ def main() -> None:
     parser.add_argument("--prometheus", action="store_true", help="with a Prometheus beside it")
     parser.add_argument("--apart", action="store_true", help="two cores for the servers, the others for the agents")
     options = parser.parse_args()
+    if min(options.faults, options.requests) < 1:
+        parser.error("--faults and --requests: use at least 1")
     if options.store and (options.postgres or len(options.nodes) > 1):
         parser.error("--store takes one number of nodes, and no --postgres")
     cores = sorted(os.sched_getaffinity(0))

@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import json
 import os
-import statistics
 import sys
 import tempfile
 import time
@@ -25,7 +24,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import aiomqtt
-from benchmarks.figures import Figure, arguments, median_of, publish
+from benchmarks.figures import Figure, arguments, median_of, percentile, publish
 from benchmarks.fleet import POLL_S, Fleet, mosquitto
 from benchmarks.scale_parts import until
 from benchmarks.scale_template import Template, recorded
@@ -96,9 +95,8 @@ async def pages(fleet: Fleet, name: str, path: tuple[str, ...], rounds: int) -> 
     while not reading.done():
         waits.append(await asyncio.to_thread(probe, fleet.url))
     took, size = await reading
-    p95 = statistics.quantiles(took, n=20, method="inclusive")[18] if len(took) > 1 else took[0]
     return [
-        Figure(what=f"{name}, p95 of a page", unit="s", value=p95, target=("<=", 0.1)),
+        Figure(what=f"{name}, p95 of a page", unit="s", value=percentile(took, 95), target=("<=", 0.1)),
         Figure(what=f"{name}, all of it", unit="MB", value=size / 1e6),
         median_of(f"/healthz beside {name}", "s", waits),
         Figure(what=f"/healthz beside {name}, most", unit="s", value=max(waits), target=("<=", 0.05)),

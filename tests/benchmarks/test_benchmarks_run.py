@@ -20,7 +20,7 @@ SMALLEST = {
     ],
     "fleet_scale": [
         *("--nodes", "2", "--processes", "1", "--settle-s", "0", "--window-s", "1"),
-        *("--faults", "2", "--requests", "2", "--sweep-work-s", "0"),
+        *("--faults", "1", "--requests", "1", "--sweep-work-s", "0"),
     ],
     "flood": ["--reports", "3", "--floods", "garbage"],
     "intake": ["--reports", "20", "--nodes", "2", "--turns", "1"],

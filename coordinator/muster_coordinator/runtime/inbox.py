@@ -17,10 +17,9 @@ wait until nothing else does.
 import asyncio
 import time
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import aiomqtt
-from paho.mqtt.client import MQTTMessage
 
 from muster.wire.report_head import ReportHead, report_head
 from muster.wire.topics import FROM_NODE, NodeTopic
@@ -29,6 +28,7 @@ from muster_coordinator.runtime.deferred_reports import DeferredReports
 from muster_coordinator.runtime.fair_inbox import MOST_BYTES, FairInbox, Lane
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList
+from muster_coordinator.runtime.packets import IncomingMessage
 from muster_coordinator.runtime.rate_limits import Allowances
 
 LATE_S = 0.5
@@ -65,7 +65,7 @@ _KINDS = {str(topic): topic for topic in FROM_NODE}
 class ReceivedMessage(NamedTuple):
     """A message; if it is a report, with its first fields."""
 
-    message: aiomqtt.Message
+    message: IncomingMessage
     head: ReportHead | None
 
 
@@ -93,8 +93,7 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
         self._batch_at: float | None = None  # when the last batch began, if more waited behind it
         self._batch_bytes = 0
         client._queue = self  # type: ignore[assignment]  # replaces the queue of aiomqtt
-        client._client.on_message = self._receive
-        read_in_bursts(client, self.has_enough)
+        read_in_bursts(client, self._receive, self.has_enough)
 
     def has_enough(self) -> bool:
         """Whether the coordinator should read nothing more until some messages are taken."""
@@ -120,12 +119,9 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
         expected = self._queue.live_bytes + len(self._invited) * self._report_bytes
         return expected * self._s_per_byte < LATE_S
 
-    def _receive(self, _client: Any, _userdata: Any, message: MQTTMessage) -> None:
+    def _receive(self, message: IncomingMessage) -> None:
         """Queues a message, or drops it if its node has sent too much. The codec refuses messages that have no node."""
-        try:
-            *_, node, kind = ("", "", *message.topic.split("/"))
-        except UnicodeDecodeError:
-            return  # only a broken broker sends such a topic, because nothing subscribes to it
+        *_, node, kind = ("", "", *message.topic.split("/"))
         size, now = len(message.payload), time.monotonic()
         topic = _KINDS.get(kind)
         if topic is not None and not self._allowances.admit(node, topic, size, now):
@@ -141,7 +137,7 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
             self._meter.note_deferred()
             self._deferred_reports.defer(node, head)
             self.deferred.add(node)
-        elif self._queue.put(node, _received(message, head), size, now, lane):
+        elif self._queue.put(node, ReceivedMessage(message, head), size, now, lane):
             self._deferred_reports.take(node, head)
             self._wakeup_next(self._getters)  # type: ignore[attr-defined]  # as asyncio.Queue.put_nowait does
         elif topic is not None:
@@ -171,11 +167,7 @@ class Inbox(asyncio.Queue[list[ReceivedMessage]]):
         return taken
 
 
-def _lane(message: MQTTMessage, head: ReportHead | None) -> Lane:
+def _lane(message: IncomingMessage, head: ReportHead | None) -> Lane:
     if head is not None and head.urgent:
         return Lane.URGENT
     return Lane.KEPT if message.retain else Lane.LIVE
-
-
-def _received(message: MQTTMessage, head: ReportHead | None) -> ReceivedMessage:
-    return ReceivedMessage(aiomqtt.Message._from_paho_message(message), head)

@@ -17,7 +17,7 @@ import structlog
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.log_limit import LogLimit
-from muster.mqtt import addresses, connection_options, pause_s, why_not_connected
+from muster.mqtt import addresses, connection_options, pause_s, publish, why_not_connected
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
@@ -44,7 +44,8 @@ from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.kept_messages import KeptMessages
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
-from muster_coordinator.runtime.outgoing import OutgoingMessage, publish_message, transmit
+from muster_coordinator.runtime.outgoing import ANSWERED_WITHIN_S, OutgoingMessage, RetainedMessage, transmit
+from muster_coordinator.runtime.packets import IncomingMessage
 from muster_coordinator.runtime.rate_limits import Allowances
 from muster_coordinator.runtime.subscribing import subscribe, switch
 
@@ -129,20 +130,21 @@ class CoordinatorLink:
         self._log_limit = LogLimit()
         self._misconduct: dict[tuple[str, Misconduct], str] = {}
         self._outbox: asyncio.Queue[OutgoingMessage] | None = None
-        self._references: OutgoingMessage | None = None
+        self._references = RetainedMessage(self._topics.references)
 
     def send(self, command: SendAck | SendCommand | PublishReferences) -> None:
         """Queues a message. Without a connection, messages to nodes are dropped; references wait for the next one."""
         match command:
             case SendAck(node, ack):
-                payload = self._compression.write(node, ack)
-                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.ACK), payload, qos=0)
+                self._send(self._topics.node(node, NodeTopic.ACK), self._compression.write(node, ack))
             case SendCommand(node, order):
-                outgoing = OutgoingMessage(self._topics.node(node, NodeTopic.COMMAND), encode(order))
+                self._send(self._topics.node(node, NodeTopic.COMMAND), encode(order))
             case PublishReferences(message):
-                outgoing = self._references = OutgoingMessage(self._topics.references, encode(message), retain=True)
+                self._references.replace(encode(message))
+
+    def _send(self, topic: str, payload: bytes) -> None:
         if self._outbox is not None:
-            self._outbox.put_nowait(outgoing)
+            self._outbox.put_nowait(OutgoingMessage(topic, payload))
 
     async def run(self) -> None:
         """Connects, and reconnects whenever the connection is lost. Returns if a newer coordinator leads the fleet.
@@ -173,7 +175,7 @@ class CoordinatorLink:
     def _client(self) -> aiomqtt.Client:
         will = aiomqtt.Will(self._topics.coordinator, encode(self._presence(online=False)), qos=1, retain=True)
         return aiomqtt.Client(
-            **connection_options(self._settings, self._broker_url) | {"max_inflight_messages": 0},  # `transmit` limits
+            **connection_options(self._settings, self._broker_url),
             identifier=f"muster-coordinator-{new_id()[:8]}",
             keepalive=KEEPALIVE_S,
             will=will,
@@ -183,8 +185,6 @@ class CoordinatorLink:
         self.meter.note_connected()
         self._kept.connected(time.monotonic())
         self._outbox = asyncio.Queue()
-        if self._references is not None:
-            self._outbox.put_nowait(self._references)
         if self._was_connected:
             await self._deliver([LinkRestored()])
         self._was_connected = True
@@ -192,6 +192,7 @@ class CoordinatorLink:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._receive(client), name="link-receive")
                 tasks.create_task(transmit(client, self._outbox), name="link-transmit")
+                tasks.create_task(self._references.keep(client), name="link-references")
                 tasks.create_task(self._listen(client, inbox), name="link-listen")
                 tasks.create_task(self._watch(inbox), name="link-watch")
                 tasks.create_task(self._invite(inbox), name="link-invite")
@@ -220,18 +221,20 @@ class CoordinatorLink:
             elif wanted != subscribed:
                 self.connected &= await switch(client, wanted - subscribed, subscribed - wanted)
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
+            if not floods and self._kept.is_to_be_tried(time.monotonic()):
+                await subscribe(client, (self._topics.every_node(NodeTopic.PRESENCE),))
             if self._kept.is_found_missing(time.monotonic()):
                 self._announce_at = 0.0
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
                 presence = self._presence(online=True)
                 self.meter.note_heartbeat(presence.id, time.monotonic())
-                if time.monotonic() >= self._announce_at:
+                is_for_agents = time.monotonic() >= self._announce_at
+                if is_for_agents:
                     self._announce_at = time.monotonic() + (HEARTBEAT_S if self._kept.asks else ANNOUNCED_EVERY_S)
-                    beat = OutgoingMessage(self._topics.coordinator, encode_short(presence), retain=True)
-                else:
-                    beat = OutgoingMessage(self._topics.coordinator_echo, encode_short(presence))
-                await publish_message(client, beat)
+                topic = self._topics.coordinator if is_for_agents else self._topics.coordinator_echo
+                payload = encode_short(presence)
+                await publish(client, topic, payload, retain=is_for_agents, within_s=ANSWERED_WITHIN_S)
             inbox.flooded.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
@@ -276,18 +279,18 @@ class CoordinatorLink:
     def _event(self, received: ReceivedMessage) -> FleetEvent | None:
         message = received.message
         try:
-            if message.topic.value in (self._topics.coordinator, self._topics.coordinator_echo):
+            if message.topic in (self._topics.coordinator, self._topics.coordinator_echo):
                 self._note_coordinator(message.payload, kept=message.retain)
                 return None
             return self._from_node(message, received.head)
         except RemoteError as error:
-            self._refuse(error, message.topic.value)
+            self._refuse(error, message.topic)
             return None
 
-    def _from_node(self, message: aiomqtt.Message, head: ReportHead | None) -> FleetEvent | None:
+    def _from_node(self, message: IncomingMessage, head: ReportHead | None) -> FleetEvent | None:
         self.received += 1
         self._kept.heard(kept=message.retain)
-        node, topic = self._topics.parse_node(message.topic.value)
+        node, topic = self._topics.parse_node(message.topic)
         if not message.payload and topic in (NodeTopic.PRESENCE, NodeTopic.INVENTORY):
             return None  # somebody has cleared the retained message
         try:

@@ -1,95 +1,71 @@
 """Messages to nodes on their way to the broker."""
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import aiomqtt
-from paho.mqtt.client import Client, error_string
-from paho.mqtt.enums import MQTTErrorCode
 
 from muster.mqtt import publish
+from muster_coordinator.runtime.packets import PUBLISH, packet_with
 
-SENDS_AT_ONCE = 2_000
-"""Maximum number of messages that the broker has not confirmed. A confirmation may take 50 ms, because a large fleet is
-read in 20 turns a second (`bursts`), and a sweep of 10,000 nodes sends 30,000 orders: with 256, six seconds of them.
-"""
+MOST_TOGETHER = 500
+"""Maximum number of messages that are written together; then other tasks of this process get their turn."""
 
 ANSWERED_WITHIN_S = 300.0
 """Timeout of the broker's answers, which come after the messages that it has kept for us: for ten thousand new nodes a
 minute of work. The loss of the broker shows earlier, because nothing arrives for KEEPALIVE_S.
 """
 
+_NO_ID, _NOT_TOLD = 0, 1
+"""What paho is told about several packets that it sends as one. It announces only a message of QoS 0 as published."""
+
 
 class OutgoingMessage(NamedTuple):
-    """A message to publish. The broker keeps a retained one for later subscribers.
+    """A message to a node, which the broker neither confirms nor keeps.
 
-    With QoS 0 nobody confirms it. That is enough for an acknowledgement: if one is lost, the agent asks again.
+    A confirmation would be of no use. Agents subscribe with QoS 0, so it says nothing about the node, and a connection
+    that is lost loses the message either way. An agent asks again for a lost acknowledgement; a lost order expires.
     """
 
     topic: str
     payload: bytes
-    retain: bool = False
-    qos: int = 1
 
 
-class _Unconfirmed:
-    """The messages that the broker has not confirmed yet; `has_room` is set while there are few enough."""
+class RetainedMessage:
+    """What the broker is to keep on a topic: published again on each connection, and after each change."""
 
-    def __init__(self, paho: Client) -> None:
-        self.has_room = asyncio.Event()
-        self.has_room.set()
-        self._ids: set[int] = set()
-        self._tell_aiomqtt = paho.on_publish
-        paho.on_publish = self._confirmed
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._payload: bytes | None = None
+        self._changed = asyncio.Event()
 
-    def add(self, message_id: int) -> None:
-        """Counts a message that was sent."""
-        self._ids.add(message_id)
-        if len(self._ids) >= SENDS_AT_ONCE:
-            self.has_room.clear()
+    def replace(self, payload: bytes) -> None:
+        """Replaces the message."""
+        self._payload = payload
+        self._changed.set()
 
-    def _confirmed(self, paho: Client, userdata: Any, message_id: int, *details: Any) -> None:
-        if message_id in self._ids:
-            self._ids.remove(message_id)
-            self.has_room.set()
-        self._tell_aiomqtt(paho, userdata, message_id, *details)  # type: ignore[misc]  # it has set one
+    async def keep(self, client: aiomqtt.Client) -> None:
+        """Publishes the message and its successors. Raises MqttError if the broker does not confirm one."""
+        while True:
+            self._changed.clear()
+            if self._payload is not None:
+                await publish(client, self._topic, self._payload, retain=True, within_s=ANSWERED_WITHIN_S)
+            await self._changed.wait()
 
 
 async def transmit(client: aiomqtt.Client, outbox: asyncio.Queue[OutgoingMessage]) -> None:
-    """Publishes the messages of a queue in order, up to SENDS_AT_ONCE before the first is confirmed.
+    """Publishes the messages of a queue in order. Raises MqttError if the connection is lost.
 
-    It goes around aiomqtt's `publish`, which waits for each message with a task of its own and goes through all that
-    wait with each that is sent. Raises MqttError if the connection is lost, or the broker confirms nothing.
-
-    If several messages with QoS 0 wait, only the last one is waited for, so that all are written together. One by one,
-    with a turn of the event loop and four system calls for each, acknowledgements took a fifth of all work under load.
+    All that wait are written together, up to MOST_TOGETHER, and only the last one is waited for. One by one, with a
+    turn of the event loop and four system calls for each, acknowledgements took a fifth of all work under load, and
+    orders a third of the work for a sweep.
     """
     paho = client._client  # aiomqtt has no public attribute for it
-    unconfirmed = _Unconfirmed(paho)
     while True:
-        message = await outbox.get()
-        if message.qos == 0 and outbox.empty():
-            await publish_message(client, message)
-            continue
-        if message.qos > 0 and not unconfirmed.has_room.is_set():
-            await _answered(unconfirmed.has_room)
-        info = paho.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
-        if info.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
-            raise aiomqtt.MqttError(f"cannot publish: {error_string(info.rc)}")
-        if message.qos > 0:
-            unconfirmed.add(info.mid)
-
-
-async def _answered(has_room: asyncio.Event) -> None:
-    try:
-        async with asyncio.timeout(ANSWERED_WITHIN_S):
-            await has_room.wait()
-    except TimeoutError:
-        raise aiomqtt.MqttError(f"the broker confirms nothing for {ANSWERED_WITHIN_S:g} s") from None
-
-
-async def publish_message(client: aiomqtt.Client, message: OutgoingMessage) -> None:
-    """Publishes a message and waits for the broker's confirmation if there is one. Raises MqttError if none comes."""
-    await publish(
-        client, message.topic, message.payload, qos=message.qos, retain=message.retain, within_s=ANSWERED_WITHIN_S
-    )
+        last, packets = await outbox.get(), list[bytes]()
+        while len(packets) < MOST_TOGETHER and not outbox.empty():
+            packets.append(packet_with(*last))
+            last = outbox.get_nowait()
+        if packets:
+            paho._packet_queue(PUBLISH, b"".join(packets), _NO_ID, _NOT_TOLD)
+        await publish(client, *last, qos=0, within_s=ANSWERED_WITHIN_S)

@@ -263,8 +263,8 @@ class Group:
         """Whether rank 0 reports a loopback address although not all members are on one host."""
         if not all(member.accepted for member in self.facts.values()):
             return False
-        own = [is_own_host(self.facts[node].address) for node in self.members]
-        return own[0] and not all(own)
+        first, *others = (self.facts[node].address for node in self.members)
+        return is_own_host(first) and not all(map(is_own_host, others))
 
     def shorten_deadline(self, now: float) -> None:
         """Shortens the deadline: the others have ABORT_GRACE_S left to report."""

@@ -132,7 +132,7 @@ class Sweep:
         if self._round is None:
             return []
         commands: list[FleetCommand] = []
-        for group in self._concerned(self._round, event):
+        for group in self._concerned(self._round, event, now):
             commands += self._feed(self._round, group, event, now)
         match event:
             case MemberLost(node):
@@ -242,9 +242,11 @@ class Sweep:
         self._log.begin(group)
         return group.begin()
 
-    def _concerned(self, stage: Round, event: GroupEvent) -> list[Group]:
+    def _concerned(self, stage: Round, event: GroupEvent, now: float) -> list[Group]:
         match event:
-            case Ticked() | CalledOff():
+            case Ticked():  # some times a second, while thousands of groups wait for their members
+                return [group for group in stage.live.values() if now >= group.deadline]
+            case CalledOff():
                 return list(stage.live.values())
             case MemberLost(node) | MemberDoubted(node):
                 group = stage.live_with(node)

@@ -10,34 +10,48 @@ import pytest
 from paho.mqtt.enums import MQTTErrorCode
 
 from muster_coordinator.runtime import bursts
-from muster_coordinator.runtime.bursts import BURST, PAUSE_S, TURNS_BURST, read_in_bursts
+from muster_coordinator.runtime.bursts import BURST_BYTES, PAUSE_S, TURNS_BURST, read_in_bursts
+from muster_coordinator.runtime.packets import IncomingMessage, packet_with
 
-SUCCESS = MQTTErrorCode.MQTT_ERR_SUCCESS
-MOST = BURST * 3 // 2
+SUCCESS, LOST = MQTTErrorCode.MQTT_ERR_SUCCESS, MQTTErrorCode.MQTT_ERR_CONN_LOST
+MESSAGE = packet_with("a/b", b"x")
+PINGRESP = b"\xd0\x00"
+MOST = 1_000
 
 
 class Paho:
-    """Reads a packet of one byte from a real socket for each call, as paho does when it has sent nothing."""
+    """What the reader needs of paho, with a real socket. `packets` are the messages that were taken.
+
+    `handled` are the packets that were left to paho, which answers with `answer`; `ended` is why a connection ended.
+    """
 
     def __init__(self, connection):
         self._ping_t = self._last_bytes_received = 0.0
+        self._in_packet = {"command": 0}
         self.packets = []
-        self.ends_at = None
-        self.error = None
+        self.handled = []
+        self.answer = SUCCESS
+        self.ended = None
         self.client = None
         self.connection = connection
 
     def socket(self):
         return self.connection
 
+    def _sock_recv(self, size):
+        return self.connection.recv(size)
+
+    def _packet_handle(self):
+        self.handled.append((self._in_packet["command"], self._in_packet["packet"]))
+        return self.answer
+
+    def _loop_rc_handle(self, code):
+        if code != SUCCESS:
+            self.connection, self.ended = None, code
+        return code
+
     def loop_read(self, max_packets=1):
-        if self.error:
-            raise self.error
-        self.packets.append(self.connection.recv(1))
-        if len(self.packets) == self.ends_at:
-            self.connection = None
-            return MQTTErrorCode.MQTT_ERR_CONN_LOST
-        return SUCCESS
+        raise NotImplementedError("it was replaced")
 
 
 @pytest.fixture
@@ -45,29 +59,36 @@ async def broker():
     """What the broker sends into, and the reader at the other end; what it has read waits to be taken."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
+        ours.setblocking(False)
+        theirs.setblocking(False)
         paho = Paho(theirs)
         client: Any = SimpleNamespace(_client=paho, messages=paho.packets, _disconnected=asyncio.Future())
-        read_in_bursts(client, lambda: len(paho.packets) >= MOST)
+        read_in_bursts(client, paho.packets.append, lambda: len(paho.packets) >= MOST)
         paho.client = client
         yield ours, paho
 
 
-@pytest.mark.parametrize("packets", [1, 2, 50, BURST])
+@pytest.mark.parametrize("packets", [1, 2, 50, 500])
 async def test_all_that_has_come_is_read_in_one_turn(broker, packets):
-    """And no more is waited for."""
+    """And no more is waited for. What is no message is left to paho."""
     ours, paho = broker
-    ours.sendall(b"x" * packets)
+    ours.send(PINGRESP + MESSAGE * packets + MESSAGE[:-1])
     assert (paho.loop_read(), len(paho.packets)) == (SUCCESS, packets)
+    assert paho.handled == [(0xD0, bytearray())]
+    ours.send(MESSAGE[-1:])
+    assert (paho.loop_read(), len(paho.packets)) == (SUCCESS, packets + 1)
 
 
 async def test_others_get_their_turn(broker):
     """However much has come."""
     ours, paho = broker
-    ours.sendall(b"x" * (BURST + 10))
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * BURST_BYTES)
+    large = packet_with("a", b"x" * (BURST_BYTES // 4))
+    assert ours.send(6 * large) == 6 * len(large)
     paho.loop_read()
-    assert len(paho.packets) == BURST
+    assert len(paho.packets) == 3
     paho.loop_read()
-    assert len(paho.packets) == BURST + 10
+    assert len(paho.packets) == 6
 
 
 async def test_after_many_turns_messages_are_read_together(broker, eventually, monkeypatch):
@@ -76,41 +97,60 @@ async def test_after_many_turns_messages_are_read_together(broker, eventually, m
     ours, paho = broker
     asyncio.get_running_loop().add_reader(paho.socket().fileno(), paho.loop_read)
     for number in range(1, int(TURNS_BURST) + 2):
-        ours.sendall(b"x")
+        ours.send(MESSAGE)
         while len(paho.packets) < number:
             await asyncio.sleep(0)
     read = len(paho.packets)
     for _ in range(10):
-        ours.sendall(b"x")
+        ours.send(MESSAGE)
         await asyncio.sleep(0)
     assert len(paho.packets) == read
     await eventually(lambda: len(paho.packets) == read + 10)
 
 
-async def test_nothing_is_read_from_a_connection_that_is_lost(broker):
-    """What paho says of it is said on."""
+async def test_a_connection_that_ends_is_reported_after_its_last_messages(broker):
+    """The broker may have said something before it ended it."""
     ours, paho = broker
-    ours.sendall(b"x" * 10)
-    paho.ends_at = 3
-    assert (paho.loop_read(), len(paho.packets)) == (MQTTErrorCode.MQTT_ERR_CONN_LOST, 3)
+    ours.send(MESSAGE * 3)
+    ours.shutdown(socket.SHUT_WR)
+    assert (paho.loop_read(), len(paho.packets), paho.ended) == (LOST, 3, LOST)
+    assert paho.loop_read() == MQTTErrorCode.MQTT_ERR_NO_CONN
+
+
+@pytest.mark.parametrize("broken", [b"\x30\xff\xff\xff\xff\x01", b"\x30\x03\x00\x02a"])
+async def test_a_broker_that_breaks_the_protocol_is_left(broker, broken):
+    """With a length that has no end, or a topic that is longer than its packet."""
+    ours, paho = broker
+    ours.send(MESSAGE + broken)
+    assert (paho.loop_read(), len(paho.packets)) == (MQTTErrorCode.MQTT_ERR_PROTOCOL, 1)
+    assert paho.ended == MQTTErrorCode.MQTT_ERR_PROTOCOL
+
+
+async def test_what_paho_refuses_ends_the_connection(broker):
+    """Such as a packet that is not from a broker."""
+    ours, paho = broker
+    paho.answer = MQTTErrorCode.MQTT_ERR_PROTOCOL
+    ours.send(PINGRESP + MESSAGE)
+    assert (paho.loop_read(), len(paho.packets)) == (MQTTErrorCode.MQTT_ERR_PROTOCOL, 0)
 
 
 async def test_what_comes_stays_where_it_is_while_enough_waits(broker, eventually):
     """And is read when that has been taken, by itself."""
     ours, paho = broker
-    ours.sendall(b"x" * 3 * MOST)
     asyncio.get_running_loop().add_reader(paho.socket().fileno(), paho.loop_read)
-    for came in (2 * BURST, 2 * BURST, 3 * MOST - 4 * BURST):
-        await eventually(lambda came=came: len(paho.packets) == came)
-        await asyncio.sleep(3 * PAUSE_S)
-        assert len(paho.packets) == came
-        paho.packets.clear()
+    ours.send(MESSAGE * MOST)
+    await eventually(lambda: len(paho.packets) == MOST)
+    ours.send(MESSAGE * 3)
+    await asyncio.sleep(3 * PAUSE_S)
+    assert len(paho.packets) == MOST
+    paho.packets.clear()
+    await eventually(lambda: len(paho.packets) == 3)
 
 
 async def test_a_connection_that_is_lost_meanwhile_is_left_alone(broker):
     """Its descriptor may be somebody else's by now."""
     ours, paho = broker
-    ours.sendall(b"x" * 10)
+    ours.send(MESSAGE)
     paho.packets += [b""] * MOST
     descriptor = paho.socket().fileno()
     paho.loop_read()
@@ -122,12 +162,12 @@ async def test_a_connection_that_is_lost_meanwhile_is_left_alone(broker):
 async def test_an_error_after_a_pause_ends_the_connection(broker):
     """As one does that comes before any."""
     ours, paho = broker
-    ours.sendall(b"x" * 10)
+    ours.send(PINGRESP)
     paho.packets += [b""] * MOST
     paho.loop_read()
     paho.packets.clear()
-    paho.error = OSError("broken")
-    with pytest.raises(OSError, match="broken"):
+    paho.client._client._packet_handle = None
+    with pytest.raises(TypeError):
         await asyncio.wait_for(paho.client._disconnected, 5)
 
 
@@ -138,9 +178,13 @@ async def test_a_broker_whose_answers_are_not_read_is_not_taken_for_a_silent_one
         for number in range(20):
             await node.publish(f"kept/{number}", "x", retain=True)
     async with aiomqtt.Client(**options, keepalive=1) as client:
-        read_in_bursts(client, lambda: len(client.messages) >= 1)
+        taken: list[IncomingMessage] = []
+        read_in_bursts(client, taken.append, lambda: len(taken) >= 1)
         await client.subscribe("kept/#", timeout=30)
         await asyncio.sleep(5)  # the broker gives up after one and a half times the keep-alive
-        for _ in range(20):
-            await asyncio.wait_for(anext(client.messages), 10)
+        came: list[IncomingMessage] = []
+        while len(came) < 20:
+            came += taken
+            taken.clear()
+            await asyncio.sleep(0.01)
         await client.publish("alive", "x", qos=1, timeout=10)

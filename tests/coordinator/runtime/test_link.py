@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import json
+import socket
 import time
 from typing import Any
 
@@ -14,7 +15,7 @@ from muster.mqtt import connection_options
 from muster.references import Reference
 from muster.wire.codec import ACK, COORDINATOR, MAX_MESSAGE_BYTES, REFERENCES, decode, encode
 from muster.wire.deflate import DEFLATED, deflated
-from muster.wire.messages import Ack, Finished, InventoryReport, Presence, References, Report, Start
+from muster.wire.messages import KEPT_NOTHING, Ack, Finished, InventoryReport, Presence, References, Report, Start
 from muster.wire.report_head import ReportHead
 from muster.wire.topics import FROM_NODE, NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
@@ -225,6 +226,40 @@ async def test_bad_messages_are_counted_logged_once_and_dropped(mosquitto):
     assert dict(link.refused) == expected
     told = [entry["kind"] for entry in logs if entry["event"] == "message_refused"]
     assert sorted(told) == sorted(expected)
+
+
+async def test_a_last_will_is_heard_whatever_its_qos(url):
+    """The embedded broker sends it with QoS 1, although the link subscribes with QoS 0. The connection goes on."""
+    will = aiomqtt.Will(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=True)
+    async with linked(url) as (link, events):
+        with pytest.raises(aiomqtt.MqttError):
+            async with client(url, will=will) as node:
+                connection: Any = node._client.socket()
+                connection.shutdown(socket.SHUT_RDWR)
+                await anext(node.messages)
+        await eventually(lambda: [(event.message.node, event.kept) for event in events] == [("n1", False)])
+        async with client(url) as node:
+            await node.publish(TOPICS.node("n2", NodeTopic.PRESENCE), encode(presence("n2")), qos=1)
+        await eventually(lambda: [event.message.node for event in events] == ["n1", "n2"])
+        assert link.connected
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_new_fleet_does_not_look_like_a_broker_that_keeps_nothing(url, monkeypatch, is_kept):
+    """Its node comes after the coordinator, which gets what was kept since when it subscribes once more."""
+    monkeypatch.setattr("muster_coordinator.runtime.kept_messages.COMES_WITHIN_S", 0.5)
+    async with client(url) as node, linked(url) as (_, events):
+        await node.publish(TOPICS.node("n1", NodeTopic.PRESENCE), encode(presence()), qos=1, retain=is_kept)
+        await eventually(lambda: events)
+        await node.subscribe(TOPICS.coordinator, qos=1)
+        if is_kept:
+            await eventually(lambda: any(event.kept for event in events))
+        async with asyncio.timeout(20):
+            async for message in node.messages:
+                accepted = decode(message.payload, COORDINATOR).accepts
+                if is_kept or KEPT_NOTHING in accepted:
+                    break
+        assert (KEPT_NOTHING in accepted) is not is_kept
 
 
 async def test_a_cleared_retained_message_is_nothing(url):
