@@ -170,7 +170,7 @@ class MusterProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
-            if not select.select([self._status], [], [], timeout)[0]:
+            if not _can_be_read(self._status, timeout):
                 raise subprocess.TimeoutExpired("muster", timeout or 0)
             code, used = self._read().split()
             self.returncode = int(code)
@@ -196,6 +196,13 @@ class MusterProcess:
                 self._prepared.fail()
             line += more
         return line.decode()
+
+
+def _can_be_read(descriptor: int, timeout: float | None) -> bool:
+    """Waits until there is something to read. `poll` takes any descriptor, `select` only those below 1024."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if timeout is None else 1000 * timeout))
 
 
 AnyProcess: TypeAlias = MusterProcess | subprocess.Popen[bytes]

@@ -145,12 +145,13 @@ def test_a_fleet_runs_from_the_files(written, installed, coordinator, tmp_path):
 def test_the_broker_keeps_nodes_apart(installed):
     """With its own certificate a node has the rights that it needs; with another node's it has none of them."""
     coordinator, own, other = (installed(place).parent for place in ("coordinator", *(f"nodes/{it}" for it in NODES)))
-    for certificate, code in ((own, 0), (other, 2)):
+    for certificate, has_rights in ((own, True), (other, False)):
         done = run_muster(
             "broker", "check", "--config", str(coordinator / "muster.toml"), "--node", NODES[0],
             "--node-cert", str(certificate / "tls.crt"), "--node-key", str(certificate / "tls.key"), timeout=150,
         )  # fmt: skip
-        assert done.returncode == code, done.stdout + done.stderr
+        # A busy machine may make it WARN about the latency.
+        assert done.returncode in ((0, 1) if has_rights else (2,)), done.stdout + done.stderr
 
 
 def test_doctor_finds_nothing_to_mend(installed):

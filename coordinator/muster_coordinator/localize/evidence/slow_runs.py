@@ -8,7 +8,7 @@ The cached properties take O(n log n) for n runs, once.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from muster_coordinator.localize.evidence.threshold import (
     SPREAD_ON_ONE_HOST,
     Spread,
     Threshold,
+    on_one_host,
     spread_of,
     threshold_of,
     usual_of,
@@ -253,15 +254,15 @@ class Thresholds:
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:
-        return self._together(RunKind.ACROSS, _of_one_host(self._spread[RunKind.ACROSS]))
+        return self._together(RunKind.ACROSS, on_one_host(self._spread[RunKind.ACROSS]))
 
     @cached_property
     def _within_one_host(self) -> Threshold | None:
-        return self._within(_of_one_host(self._spread[RunKind.INSIDE]), self._together_on_one_host)
+        return self._within(on_one_host(self._spread[RunKind.INSIDE]), self._together_on_one_host)
 
     @cached_property
     def _alone_on_one_host(self) -> Threshold | None:
-        return self._alone(_of_one_host(self._spread[RunKind.ALONE]))
+        return self._alone(on_one_host(self._spread[RunKind.ALONE]))
 
     @cached_property
     def _on_shared_hosts(self) -> frozenset[str]:
@@ -344,7 +345,3 @@ class Thresholds:
 def _higher(*thresholds: Threshold | None) -> Threshold | None:
     found = [threshold for threshold in thresholds if threshold is not None]
     return max(found, key=lambda threshold: threshold.slow_below, default=None)
-
-
-def _of_one_host(spread: Spread) -> Spread:
-    return replace(spread, share=max(spread.share, SPREAD_ON_ONE_HOST))

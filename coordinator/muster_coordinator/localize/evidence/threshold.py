@@ -16,7 +16,7 @@ Each function sorts its values once: O(n log n) for n values.
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 EXPECTED_SPREAD = 0.02
 """Relative standard deviation of bandwidth from run to run on a healthy fabric, until this one has been measured."""
@@ -24,6 +24,11 @@ EXPECTED_SPREAD = 0.02
 SPREAD_ON_ONE_HOST = 0.1
 """The same for nodes that share a host: other work on the host takes a core from one of them for a whole run. On two
 cores beside other work, healthy pairs measured 30 % below the best again and again."""
+
+MOST_SHORTFALL_ON_ONE_HOST = 2 / 3
+"""The same for nodes that share a host. A pair whose ranks get one core between them reaches half of what a pair with
+two cores does, as measured again and again on two cores, and other noise comes on top.
+"""
 
 EXPECTED_WEIGHT = 8
 """The expected spread counts as this many values, so that a handful of values cannot overrule it."""
@@ -95,10 +100,14 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The relative standard deviation of healthy runs, and the number of values `seen` for it."""
+    """The relative standard deviation of healthy runs, and the number of values `seen` for it.
+
+    A shortfall of more than `most_shortfall` is never noise.
+    """
 
     share: float
     seen: int
+    most_shortfall: float = MOST_SHORTFALL
 
 
 def spread_of(values: Sequence[float]) -> Spread:
@@ -111,13 +120,19 @@ def spread_of(values: Sequence[float]) -> Spread:
     return Spread(math.sqrt(weighted / (EXPECTED_WEIGHT + len(healthy))), len(values))
 
 
+def on_one_host(spread: Spread) -> Spread:
+    """The spread of healthy runs like these whose nodes share a host."""
+    share = max(spread.share, SPREAD_ON_ONE_HOST)
+    return replace(spread, share=share, most_shortfall=MOST_SHORTFALL_ON_ONE_HOST)
+
+
 def threshold_of(values: Sequence[float], spread: Spread) -> Threshold | None:
     """The threshold for `values`; None if there are fewer than two values, so that nothing can be compared."""
     if (cuts := _cuts(values)) is None:
         return None
     typical = cuts[QUARTILE] if len(values) >= FEW_VALUES else max(values)
-    lowest_noise = typical * (1 - min(max(SIGMAS * spread.share, LEAST_SHORTFALL), MOST_SHORTFALL))
-    least = typical * (1 - MOST_SHORTFALL)
+    lowest_noise = typical * (1 - min(max(SIGMAS * spread.share, LEAST_SHORTFALL), spread.most_shortfall))
+    least = typical * (1 - spread.most_shortfall)
     usual = _gap(max(spread.seen, len(values)))
     gap = min(usual, WIDEST_GAP)
     lowest = _lowest_healthy(values, typical, gap, lowest_noise)
