@@ -3,6 +3,7 @@
 import os
 import select
 import stat
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ class LogUnavailable(Exception):
 
 
 class Kmsg:
-    """An open /dev/kmsg. It stays open, so each look continues where the last one ended.
+    """An open /dev/kmsg. It stays open while this object lives, so each look continues where the last one ended.
 
     A regular file or a FIFO with lines of the same form does as well.
     """
@@ -53,6 +54,7 @@ class Kmsg:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError as error:
                 raise LogUnavailable(f"{self._path}: {error.strerror}") from None
+            weakref.finalize(self, os.close, self._descriptor)
         return self._descriptor
 
     def _lines(self) -> Iterator[str]:

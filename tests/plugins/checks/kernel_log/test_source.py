@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,18 @@ def test_each_look_goes_on_where_the_last_one_ended(tmp_path):
     with log.open("ab") as more:
         more.write(b"000,-;three\n")
     assert texts(source) == ["three"]
+
+
+def test_a_log_that_nobody_reads_any_more_is_closed(tmp_path):
+    """Otherwise a process would run out of descriptors, one for each reader."""
+    log = tmp_path / "kmsg"
+    log.write_bytes(LINES)
+    source = Kmsg(log)
+    texts(source)
+    opened = [link for link in Path("/proc/self/fd").iterdir() if link.exists() and link.samefile(log)]
+    assert len(opened) == 1
+    del source
+    assert not opened[0].exists()
 
 
 def test_a_log_that_ends_cannot_be_waited_for(tmp_path):
