@@ -224,7 +224,7 @@ def meeting(params: MeetingParams, context: Context) -> Measurement:
         _host(params, context, place)
     else:
         _attend(params, context, place)
-    rate = 0.4 if context.node in params.slow else 1.0
+    rate = 0.2 if context.node in params.slow else 1.0
     return Measurement(metrics={"rate": rate}, facts={"rank": place.rank})
 
 
