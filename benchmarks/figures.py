@@ -46,7 +46,7 @@ def median_of(what: str, unit: str, samples: Sequence[float], target: Target | N
 
 
 def percentile(samples: Sequence[float], percent: int) -> float:
-    """The value that so many percent of the samples do not exceed; of one sample, that sample."""
+    """A percentile of the samples, such as 95, from 1 to 99. A single sample is every percentile."""
     return statistics.quantiles(samples, n=100, method="inclusive")[percent - 1] if len(samples) > 1 else samples[0]
 
 

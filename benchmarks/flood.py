@@ -16,7 +16,6 @@ Limits: flooder, broker, coordinator and probe share the host's cores. The flood
 import argparse
 import asyncio
 import json
-import statistics
 import subprocess
 import tempfile
 import threading
@@ -31,7 +30,7 @@ from urllib.parse import urlsplit
 
 import paho.mqtt.client as paho
 import psutil
-from benchmarks.figures import Figure, arguments, median_of, publish
+from benchmarks.figures import Figure, arguments, median_of, percentile, publish
 from benchmarks.fleet import ROOT, Fleet, interpreter, mosquitto
 from paho.mqtt.enums import CallbackAPIVersion
 
@@ -182,7 +181,7 @@ class Turn:
 
     @property
     def p99_ms(self) -> float:
-        return statistics.quantiles(self.latencies_ms, n=100, method="inclusive")[98]
+        return percentile(self.latencies_ms, 99)
 
 
 def memory_mib(process: int) -> float:

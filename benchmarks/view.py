@@ -16,7 +16,6 @@ Limits: browser, viewers, agents and coordinator share this host's cores. The me
 
 import argparse
 import asyncio
-import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -25,7 +24,7 @@ from pathlib import Path
 
 import psutil
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
-from benchmarks.figures import Figure, arguments, median_of, publish
+from benchmarks.figures import Figure, arguments, median_of, percentile, publish
 from benchmarks.fleet import Fleet, mosquitto
 from benchmarks.node_list import join, knows
 from benchmarks.quiet_nodes import beating
@@ -152,7 +151,7 @@ async def followed(browser: Browser, fleet: Fleet, crowd: Crowd, options: argpar
         grown = coordinator.memory_info().rss - before
         broken, broken_s = await many(page, crowd, range(2 * singles, options.live))
         tasks: list[float] = await page.evaluate("tasks")
-    p95 = statistics.quantiles(shared, n=20, method="inclusive")[18]
+    p95 = percentile(shared, 95)
     many_viewers = f"{options.viewers} viewers"
     return [
         median_of("a change to the page, one viewer", "s", alone),

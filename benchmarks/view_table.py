@@ -7,9 +7,7 @@ time runs from the event to the end of the frame that shows its effect. Selectio
 are not among them.
 """
 
-import statistics
-
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, percentile
 from playwright.async_api import Page
 
 SELECTIONS = ("gpu-0*1*", "health=FAILED,UNKNOWN rack=r01,r02", "service!=CORDONED block=b1", "name!=*[0-5]")
@@ -50,7 +48,7 @@ async def table_figures(page: Page, rounds: int) -> list[Figure]:
         Figure(
             what=f"{what} the table of nodes, p95 of {len(samples)}",
             unit="s",
-            value=statistics.quantiles(samples, n=20, method="inclusive")[18] / 1000,
+            value=percentile(samples, 95) / 1000,
             target=("<=", 0.1),
         )
         for what, samples in times.items()

@@ -6,7 +6,6 @@ import functools
 import json
 import os
 import resource
-import select
 import signal
 import socket
 import subprocess
@@ -16,6 +15,8 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, NoReturn, TypeAlias
+
+from tests.waiting import can_be_read
 
 PROGRAM = Path(__file__).with_name("prepared_interpreter.py")
 
@@ -170,7 +171,7 @@ class MusterProcess:
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
-            if not _can_be_read(self._status, timeout):
+            if not can_be_read(self._status, timeout):
                 raise subprocess.TimeoutExpired("muster", timeout or 0)
             code, used = self._read().split()
             self.returncode = int(code)
@@ -196,13 +197,6 @@ class MusterProcess:
                 self._prepared.fail()
             line += more
         return line.decode()
-
-
-def _can_be_read(descriptor: int, timeout: float | None) -> bool:
-    """Waits until there is something to read. `poll` takes any descriptor, `select` only those below 1024."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(None if timeout is None else 1000 * timeout))
 
 
 AnyProcess: TypeAlias = MusterProcess | subprocess.Popen[bytes]

@@ -3,9 +3,11 @@
 import subprocess
 import sys
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import obstore
+import pytest
 from benchmarks.free_ports import free_port
 from obstore.store import from_url
 from tests.waiting import wait_for
@@ -49,3 +51,16 @@ class S3Server:
             asked = urllib.request.Request(f"{self.url}/kept", method="PUT")
             return bool(urllib.request.urlopen(asked, timeout=10).status == 200)
         return False
+
+
+@contextmanager
+def running_s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+    """The server, and its credentials in the environment of the test."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    server = S3Server()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()

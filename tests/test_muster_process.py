@@ -1,12 +1,12 @@
 """The interpreter that forks for each command: what it may know of the tests, and how long it is there."""
 
 import os
-import select
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.muster_process import Prepared, prepared, run_muster
+from tests.waiting import can_be_read
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -18,7 +18,7 @@ def parent(pid: int) -> int:
 
 def ends(process: int, within_s: float) -> bool:
     """Whether a process, by its descriptor, has ended or does so in this time."""
-    return bool(select.select([process], [], [], within_s)[0])
+    return can_be_read(process, within_s)
 
 
 def test_the_prepared_interpreter_knows_no_test():

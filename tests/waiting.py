@@ -1,5 +1,6 @@
 """Waiting for what other processes do."""
 
+import select
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,3 +27,10 @@ def wait_for(read: Callable[[], T | None], what: str, longest_pause_s: float = L
         assert waited_s < PATIENCE_S, f"waited too long for: {what}"
         time.sleep(min(max(SHORTEST_PAUSE_S, waited_s / 20), longest_pause_s))
     return value
+
+
+def can_be_read(descriptor: int, within_s: float | None) -> bool:
+    """Waits until there is something to read. `poll` takes any descriptor, `select` only those below 1024."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if within_s is None else 1000 * within_s))

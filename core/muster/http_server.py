@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -66,26 +66,19 @@ async def serving(
         max_field_size=MOST_HEADER_LINE_BYTES,
         max_headers=MOST_HEADERS,
     )
-    await runner.setup()
-    assert runner.server is not None
-    try:
+    async with AsyncExitStack() as stack:  # goes on if it is cancelled a second time while it ends
+        stack.callback(app[CONNECTIONS].end)
+        stack.push_async_callback(runner.cleanup)
+        await runner.setup()
+        assert runner.server is not None
         protocol = app[CONNECTIONS].around(runner.server)
         within_s = None if tls is None else HANDSHAKE_S
         server = await asyncio.get_running_loop().create_server(
             protocol, sock=listener, backlog=BACKLOG, ssl=tls, ssl_handshake_timeout=within_s
         )
-        try:
-            yield
-        finally:
-            try:
-                await _accept_no_more(listener)
-            finally:
-                server.close()
-    finally:
-        try:
-            await runner.cleanup()
-        finally:
-            app[CONNECTIONS].end()  # of what a second cancellation has left
+        stack.callback(server.close)
+        stack.push_async_callback(_accept_no_more, listener)
+        yield
 
 
 async def _accept_no_more(listener: socket.socket) -> None:

@@ -9,6 +9,55 @@ from generator.markdown import NOTE, page, table
 
 FIGURES = Path(__file__).parents[1] / "reference" / "limits.json"
 
+UNKNOWABLE = (
+    (
+        "All nodes are slow alike",
+        "PASS: a run is slow only in comparison with others",
+        "Set a [reference](../how-to/references.md) for what the hardware should reach",
+    ),
+    (
+        "A quarter of the fleet or more is slow alike",
+        "Inconclusive; it names what to look for",
+        "Look what these nodes have in common: GPU model, power limit, driver",
+    ),
+    (
+        "Two nodes, and their run is slow",
+        "Nothing can be compared, and either node may be the cause",
+        "Sweep them together with others, or set a reference",
+    ),
+    (
+        "The only path between two leaves is slow",
+        "Nothing says what another path would carry; a run inside a leaf shows that links are slower than NICs",
+        "Set a reference, or compare with the cabling plan",
+    ),
+    (
+        "Leaves are unknown",
+        "A leaf or path between leaves cannot be named; nodes that fail alike stay inconclusive",
+        "Declare the [topology](../how-to/topology.md)",
+    ),
+    (
+        "A path that no group has crossed",
+        "Nothing; one pass crosses all paths of up to 1,024 nodes at leaves of 32",
+        "Use more passes",
+    ),
+    (
+        "A path between leaves whose nodes have different hardware",
+        "A note with the number of these paths: nodes run with their own kind",
+        "Use strategy `pairs`",
+    ),
+    (
+        "One to three nodes are slower and have other hardware",
+        "Inconclusive: too few to compare them with each other",
+        "Sweep four of them together, or set a reference",
+    ),
+    (
+        "A fault that did not show during the sweep",
+        "PASS",
+        "Sweep on a [schedule](../how-to/scheduled-sweeps.md): history adds up",
+    ),
+)
+"""Cases that no sweep can tell apart: what it says, and what to do."""
+
 Figures = dict[str, Any]
 
 
@@ -28,7 +77,7 @@ def limits() -> str:
             *_of_days(figures),
             *_of_false(figures),
             "## What no method could know",
-            table(_unknowable(), ("Case", "What the sweep says", "What to do")),
+            table(UNKNOWABLE, ("Case", "What the sweep says", "What to do")),
         ]
     )
 
@@ -123,51 +172,3 @@ def _false(figures: Figures) -> Iterator[tuple[str, ...]]:
 
 def _interval(one: Figures) -> str:
     return f"{100 * one['low']:.2g} to {100 * one['high']:.2g} %"
-
-
-def _unknowable() -> Iterator[tuple[str, str, str]]:
-    yield (
-        "All nodes are slow alike",
-        "PASS: a run is slow only in comparison with others",
-        "Set a [reference](../how-to/references.md) for what the hardware should reach",
-    )
-    yield (
-        "A quarter of the fleet or more is slow alike",
-        "Inconclusive; it names what to look for",
-        "Look what these nodes have in common: GPU model, power limit, driver",
-    )
-    yield (
-        "Two nodes, and their run is slow",
-        "Nothing can be compared, and either node may be the cause",
-        "Sweep them together with others, or set a reference",
-    )
-    yield (
-        "The only path between two leaves is slow",
-        "Nothing says what another path would carry; a run inside a leaf shows that links are slower than NICs",
-        "Set a reference, or compare with the cabling plan",
-    )
-    yield (
-        "Leaves are unknown",
-        "A leaf or path between leaves cannot be named; nodes that fail alike stay inconclusive",
-        "Declare the [topology](../how-to/topology.md)",
-    )
-    yield (
-        "A path that no group has crossed",
-        "Nothing; one pass crosses all paths of up to 1,024 nodes at leaves of 32",
-        "Use more passes",
-    )
-    yield (
-        "A path between leaves whose nodes have different hardware",
-        "A note with the number of these paths: nodes run with their own kind",
-        "Use strategy `pairs`",
-    )
-    yield (
-        "One to three nodes are slower and have other hardware",
-        "Inconclusive: too few to compare them with each other",
-        "Sweep four of them together, or set a reference",
-    )
-    yield (
-        "A fault that did not show during the sweep",
-        "PASS",
-        "Sweep on a [schedule](../how-to/scheduled-sweeps.md): history adds up",
-    )

@@ -1,7 +1,7 @@
 """Pages and tables in Markdown."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import BaseModel
 
@@ -15,7 +15,7 @@ def page(blocks: list[str]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def table(rows: Iterator[tuple[str, ...]], header: tuple[str, ...]) -> str:
+def table(rows: Iterable[tuple[str, ...]], header: tuple[str, ...]) -> str:
     """A table below its header."""
     lines = [header, ("---",) * len(header), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

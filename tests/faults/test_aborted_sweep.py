@@ -3,13 +3,13 @@
 import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 import time
 from datetime import datetime
 
 import pytest
+from tests.waiting import can_be_read
 
 WITHIN_S = 3.0
 """So soon after the coordinator has called the sweep off, by the one clock of this host, everything has ended."""
@@ -30,7 +30,7 @@ def ends():
 
             def wait():
                 for descriptor in descriptors:
-                    assert select.select([descriptor], [], [], 60.0)[0], "a process has not ended"
+                    assert can_be_read(descriptor, 60.0), "a process has not ended"
                 return time.time()
 
             return wait

@@ -6,7 +6,6 @@ are a length of eight bytes and that many bytes.
 
 import contextlib
 import os
-import select
 import socket
 import struct
 from collections.abc import Callable
@@ -14,6 +13,8 @@ from enum import IntEnum
 from threading import Thread
 from types import TracebackType
 from typing import Self
+
+from tests.waiting import can_be_read
 
 
 class Query(IntEnum):
@@ -148,7 +149,7 @@ class Guest:
         """Answers when all keys are there, or when the client cancels its wait."""
         keys = self._keys()
         while not (self._there(keys) or self.store.closed):
-            if select.select([self.connection], [], [], _LOOK_AGAIN_S)[0]:
+            if can_be_read(self.connection.fileno(), _LOOK_AGAIN_S):
                 assert Query(self._read(1)[0]) is Query.CANCEL_WAIT
                 return self._cancel()
         return self.connection.sendall(b"\0")

@@ -5,7 +5,6 @@ again a few times, after pauses of random length. It is harmless if it arrives t
 """
 
 import json
-import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +15,7 @@ from muster.client import Client
 from muster.commands.decision_options import whoami
 from muster.errors import Refused, Unavailable
 from muster.model import Data, Name
-
-PAUSES_S = (1.0, 5.0, 15.0)
-"""The longest pause before each further attempt."""
+from muster_agent.acceptance.retries import pauses_s
 
 
 class _Session(Data):
@@ -53,11 +50,11 @@ def may_send(client: Client) -> str:
 def send(client: Client, report: AcceptanceReport, pause: Callable[[float], object] = time.sleep) -> str:
     """Sends a report and returns the address of its page. Raises Refused or Unavailable if it is not taken."""
     body = {"by": whoami(), "report": json.loads(report.model_dump_json())}
-    for longest_s in PAUSES_S:
+    for pause_s in pauses_s():
         try:
             return _page(client, client.post("acceptance", body=body))
         except Unavailable:
-            pause(random.uniform(0, longest_s))  # noqa: S311 (spreads attempts)
+            pause(pause_s)
     return _page(client, client.post("acceptance", body=body))
 
 

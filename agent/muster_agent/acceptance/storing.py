@@ -4,7 +4,6 @@ It calls the hook with which the coordinator stores documents. A store that was 
 """
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Iterator
 
 from muster.acceptance import AcceptanceReport
@@ -14,14 +13,12 @@ from muster.model import format_instant
 from muster.plugins import HookAnswer, Plugins
 from muster.transition import ActionOutcome, Effect
 from muster_agent.acceptance.files import forms
+from muster_agent.acceptance.retries import pauses_s
 from muster_agent.acceptance.terminal import report_text
 
 HOOK = "muster_artifacts"
 
 TIMEOUT_S = 60.0
-
-PAUSES_S = (1.0, 5.0, 15.0)
-"""The longest pause before each further attempt."""
 
 ACCESS = Artifact(key="acceptances/access.txt", content="muster may write here\n")
 """Stored before the runs begin: otherwise a wrong bucket or credential would show after hours."""
@@ -56,11 +53,11 @@ async def store(
 
     Raises Refused if no plugin stores any, and Unavailable if one fails.
     """
-    for longest_s in PAUSES_S:
+    for pause_s in pauses_s():
         try:
             return await _store_once(plugins, artifacts)
         except Unavailable:
-            await pause(random.uniform(0, longest_s))  # noqa: S311 (spreads attempts)
+            await pause(pause_s)
     return await _store_once(plugins, artifacts)
 
 

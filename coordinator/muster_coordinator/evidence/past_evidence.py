@@ -25,7 +25,7 @@ class PastEvidence:
         return self._changed(node)
 
     def clear(self, node: Name, check: Name, good_runs: int) -> EvidenceChanged | None:
-        """The changes by a sweep with `check` that cleared the node by so many runs; None if nothing changed."""
+        """The changes by a sweep with `check` in which the node had this many good runs; None if nothing changed."""
         return self._changed(node) if self._by_node[node].clear(check, good_runs) else None
 
     def _changed(self, node: Name) -> EvidenceChanged:

@@ -17,7 +17,7 @@ minute of work. The loss of the broker shows earlier, because nothing arrives fo
 """
 
 _NO_ID, _NOT_TOLD = 0, 1
-"""What paho is told about several packets that it sends as one. It announces only a message of QoS 0 as published."""
+"""The number and the QoS that paho gets for several packets sent as one. It only calls back for QoS 0."""
 
 
 class OutgoingMessage(NamedTuple):

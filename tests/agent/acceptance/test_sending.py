@@ -5,7 +5,8 @@ from tests.coordinator.web.acceptances import acceptance
 
 from muster.client import Client
 from muster.errors import Refused, Unavailable
-from muster_agent.acceptance.sending import PAUSES_S, send
+from muster_agent.acceptance.retries import PAUSES_S
+from muster_agent.acceptance.sending import send
 
 
 class Coordinator(Client):

@@ -6,14 +6,15 @@ import json
 import pytest
 from tests.agent.acceptance.test_report import run_of
 from tests.coordinator.web.acceptances import acceptance
-from tests.s3_server import ENVIRONMENT, SECRET, S3Server
+from tests.s3_server import SECRET, running_s3
 
 from muster import ActionOutcome, Effect
 from muster.acceptance import report, step_report
 from muster.commands.verdict_exit import FailOn
 from muster.errors import Refused, Unavailable
 from muster.model import Inventory, Verdict
-from muster_agent.acceptance.storing import ACCESS, PAUSES_S, documents, store
+from muster_agent.acceptance.retries import PAUSES_S
+from muster_agent.acceptance.storing import ACCESS, documents, store
 from muster_agent.commands.check_run import ReportDelivery, RunOptions
 
 TABLE = "#       size  busbw\n        1024   1.00"
@@ -98,7 +99,7 @@ def test_without_a_plugin_that_stores_it_is_refused(plugins_with):
 
 def test_a_report_that_cannot_be_stored_is_kept_in_a_file(plugins_with, monkeypatch, tmp_path, capsys):
     """Although the store was there when the runs began. The exit code says that something is missing."""
-    monkeypatch.setattr("muster_agent.acceptance.storing.PAUSES_S", (0.0,))
+    monkeypatch.setattr("muster_agent.acceptance.retries.PAUSES_S", (0.0,))
     plugins, got = storing(plugins_with, STORED, AWAY, AWAY)
     options = RunOptions(tmp_path, "report", None, True, False, False, 120.0, FailOn.WARN, False)
     delivery = ReportDelivery(True, options, plugins)
@@ -118,12 +119,8 @@ def test_a_report_that_cannot_be_stored_is_kept_in_a_file(plugins_with, monkeypa
 
 @pytest.fixture
 def s3(live, monkeypatch):
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    server = S3Server()
-    server.start()
-    yield server
-    server.kill()
+    with running_s3(monkeypatch) as server:
+        yield server
 
 
 @pytest.fixture

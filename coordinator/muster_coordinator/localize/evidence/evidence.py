@@ -3,8 +3,8 @@
 - A bad run counts alike against all its members, even if only the ranks of one member crashed: a partner that sends
   nonsense can crash them. In a large group a crash counts only against the members that crashed.
 - A void run says nothing.
-- A slow run says nothing if it may be slow only because of the hardware of a member, of which there are too few nodes
-  to compare them with each other.
+- A slow run says nothing if the hardware of a member may be the cause: there are too few nodes of its kind to compare
+  them with each other.
 
 Example: a-b is slow, a-c passes, d-e is void. The histories of a and b have a bad run each, those of a and c a good one
 each. a and c are cleared. d and e have shown nothing.
@@ -116,7 +116,7 @@ class GroupEvidence:
 
     @cached_property
     def unproven_hardware(self) -> frozenset[ComparedKind]:
-        """The kinds with too few nodes to compare them with each other, none of which has passed, unlike other nodes.
+        """The kinds with too few nodes to compare them with each other. None of these has passed, and other nodes have.
 
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
         and with everyone, and would be convicted although each is as fast as an a3 node can be.

@@ -4,7 +4,7 @@ The idea: a sweep of a fleet with old and new nodes is two sweeps at once. A pai
 so it says little about the newer one, and a level for both would make the older ones slow.
 
 Example: of 64 nodes, 40 are a4, 22 are a3 and two are a2. The a4 are one kind and the a3 are another. Two nodes cannot
-be compared with each other, so the two a2 count as a4, of which there are most. If they are slower, they are
+be compared with each other, so the two a2 count as a4, the most frequent kind. If they are slower, they are
 inconclusive: that may be their hardware.
 
 Takes time in proportion to the nodes, once.

@@ -24,7 +24,7 @@ from muster_coordinator.model.probes import GroupRun, RunOutcome
 class Comparison(NamedTuple):
     """What runs that are compared with each other tell about a node.
 
-    `alone_tells`: so many nodes ran alone that not all others may lie. `in_all_together`: the nodes that are in every
+    `alone_tells`: of the others that ran alone, not all may lie. `in_all_together`: the nodes that are in every
     run of several nodes.
     """
 
@@ -40,7 +40,7 @@ class Sensitivity:
 
     @cached_property
     def uncompared(self) -> frozenset[str]:
-        """The nodes that have good runs, none of which was compared with anything."""
+        """The nodes that have good runs, but none that was compared with anything."""
         histories = self.evidence.histories.items()
         return frozenset(node for node, history in histories if history.good and not self._compared(node, history.good))
 

@@ -201,7 +201,7 @@ class Thresholds:
         return usual_of(without_repeated(self._crowded)) < (1 - LEAST_SHORTFALL) * self.best
 
     def is_contended(self, run: GroupRun) -> bool:
-        """Whether a run across leaves ran beside so many groups that they may be what made it slow."""
+        """Whether many groups beside a run across leaves may be what made it slow."""
         return self.are_links_shared and not is_beside_few(run) and self.kind_of(run) is RunKind.ACROSS
 
     def control_pairs_missing(self, beside: int) -> int:

@@ -79,7 +79,7 @@ class SweepThresholds:
         return any(self.among(kind).are_links_shared for kind in self.hardware.kinds)
 
     def is_contended(self, run: GroupRun) -> bool:
-        """Whether a run across leaves ran beside so many groups that they may be what made it slow."""
+        """Whether many groups beside a run across leaves may be what made it slow."""
         return self.like(run).is_contended(run)
 
     def is_bad_in_any_crowd(self, run: GroupRun) -> bool:

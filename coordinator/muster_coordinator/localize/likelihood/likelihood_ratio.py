@@ -13,7 +13,7 @@ sweep, so the bound is only as true as what is learned.
 Example: in a fleet of 64 nodes, node n7 is slow twice, at 0.40 and at 0.41 of normal. Chance makes 1.5 % of the runs
 slow. These logarithms are added:
 
-    4.2     the first run is 67 times as likely if n7 is bad; either model lets it reach anything
+    4.2     the first run is 67 times as likely if n7 is bad, whatever it reaches
     7.1     so is the second, and if n7 is bad, it is 17 times as likely to reach just this
     -0.3    a bad part may have good runs, and n7 has none
 

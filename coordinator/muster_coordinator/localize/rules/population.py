@@ -38,7 +38,7 @@ def slow_alike(evidence: GroupEvidence) -> frozenset[str]:
 
 
 def _slow_alike(thresholds: Thresholds, passed: frozenset[str]) -> frozenset[str]:
-    """Those of the nodes in the runs of these thresholds, of which these have `passed`.
+    """The nodes that are slow alike in the runs of these thresholds; `passed` are the nodes that have passed.
 
     What more nodes have reached than may lie is normal, even if most that have run alone are slow.
     """

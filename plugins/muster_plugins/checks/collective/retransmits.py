@@ -103,7 +103,7 @@ def _counters(info: bytes) -> Counters | None:
 
 
 def sent_again(segments: Segments | None, group: RankGroup, transports: Container[Transport]) -> Resent:
-    """Retransmissions of the ranks of this node, of which this one sent `segments`; the first rank reports them.
+    """Retransmissions of the ranks of this node, which its first rank reports. This rank has sent `segments`.
 
     `transports` are those of NCCL in the whole group. Only NCCL's sockets use the kernel's TCP; gloo always does.
     """

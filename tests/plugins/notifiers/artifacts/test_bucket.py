@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.s3_server import ENVIRONMENT, SECRET, S3Server
+from tests.s3_server import SECRET, running_s3
 
 from muster import Artifact, Config, Effect
 from muster.config import Settings
@@ -15,12 +15,8 @@ REPORT = (Artifact(key=KEY, content="3 nodes passed: \u2713\n"),)
 
 @pytest.fixture
 def s3(live, monkeypatch):
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
-    server = S3Server()
-    server.start()
-    yield server
-    server.kill()
+    with running_s3(monkeypatch) as server:
+        yield server
 
 
 def store(**section):
