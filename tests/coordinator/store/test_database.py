@@ -43,9 +43,9 @@ class CancelledInWait(Coroutine):
         self._left, self._work = number, work
 
     def send(self, value):
-        awaited = self._work.send(value)
-        if self._left == 0:
-            asyncio.current_task().cancel()
+        task, awaited = asyncio.current_task(), self._work.send(value)
+        if self._left == 0 and task is not None:
+            task.cancel()
         self._left -= 1
         return awaited
 
