@@ -15,7 +15,7 @@ WITHIN_S = 3.0
 """So soon after the coordinator has called the sweep off, by the one clock of this host, everything has ended."""
 
 TIMES_FORMING = 5
-"""Ending takes about as long as forming, half a second. A machine that takes longer for that has so many times as long."""
+"""Ending takes as long as forming, half a second. Where forming takes longer, ending may take five times as long."""
 
 
 @pytest.fixture
