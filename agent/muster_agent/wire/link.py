@@ -196,10 +196,10 @@ class AgentLink:
     async def _lost(self, error: Exception, attempt: int) -> None:
         self._metrics.reconnects.inc()
         if attempt:
-            log.debug("broker_not_connected", error=str(error), attempt=attempt)
+            log.debug("broker_not_connected", broker=self._broker, error=str(error), attempt=attempt)
         else:
             why = await why_not_connected(error, self._settings.broker, self._broker)
-            log.warning("broker_not_connected", error=why, attempt=attempt)
+            log.warning("broker_not_connected", broker=self._broker, error=why, attempt=attempt)
 
     async def _pause(self, attempt: int) -> None:
         """Waits before the next attempt, or until `close`."""
