@@ -34,7 +34,7 @@ _NVLS = re.compile(r"NCCL INFO NVLS comm ")
 _CHOICE = re.compile(
     r"NCCL (WARN .+|INFO (?:NET/|Using network|Bootstrap|Failed|(?!Channel).*(?:[Pp]lugin|libibverbs|libnccl)).+)"
 )
-"""What NCCL says about how it chose its networks, without the process that says so, and without any variable's value."""
+"""What NCCL says about how it chose its networks, without the process that says so and without values of variables."""
 
 _MOST_LINES = 1_000_000
 """More than a rank in a group of a thousand nodes logs."""
