@@ -257,8 +257,11 @@ def test_a_node_that_has_left_is_refused(new_mosquitto, tmp_path):
 
 
 def test_only_a_node_that_had_a_certificate_is_revoked(tmp_path):
-    """And only if the broker's settings have the list."""
+    """And only if the broker's settings have the list. A wrong --directory does not become a new fleet."""
     directory = tmp_path / "c"
+    wrong = init(directory, *FLEET, "--revoke", "gpu-02")
+    assert (wrong.returncode, directory.exists()) == (64, False)
+    assert "has no fleet yet" in wrong.stderr
     assert init(directory, *FLEET).returncode == 0
     before = contents(directory)
     unknown = init(directory, "--revoke", "gpu-03")

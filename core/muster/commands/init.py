@@ -69,7 +69,10 @@ def init(
     told = {name: value for name, value in given.items() if value is not None}
     files = SetupDirectory(directory)
     try:
-        if (earlier := files.answers()) is None:
+        earlier = files.answers()
+        if earlier is None and revoke is not None:
+            raise SettingsError(f"--revoke: {directory} has no fleet yet; name the --directory of one")
+        if earlier is None:
             answers, named = _new(told, nodes)
         else:
             answers, named = _changed(earlier, told, directory, overwrite=overwrite), nodes

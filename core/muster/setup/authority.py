@@ -90,7 +90,8 @@ class FleetAuthority:
 
     def _entries(self) -> list[list[str]]:
         """What was issued: status, end, time of revocation, serial number, file and subject of each certificate."""
-        return [line.split("\t") for line in self._index.read_text(encoding="utf-8").splitlines()]
+        text = self._index.read_text(encoding="utf-8") if self._index.exists() else ""
+        return [line.split("\t") for line in text.splitlines()]
 
     def _openssl_ca(self, *arguments: str | Path) -> None:
         """Runs `openssl ca` in the directory, because its settings name files there."""
