@@ -108,7 +108,10 @@ class Demo:
                 await self._check_in_the_background()
                 sweep = await self._sweep()
         except TimeoutError:
-            raise Unavailable(f"the demo did not end within {DEADLINE_S:g} s; logs are in {self._directory}") from None
+            raise Unavailable(
+                f"the demo did not end within {DEADLINE_S:g} s: this host is too busy, or a part hangs; try again when "
+                f"the host has less to do, or look at the logs in {self._directory}"
+            ) from None
         return await self._conclude(sweep)
 
     def _introduce(self) -> None:
