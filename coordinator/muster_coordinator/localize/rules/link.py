@@ -58,8 +58,8 @@ FEWEST_CONTROLS, CONTROLLED_LEAF = 2, 8
 """Number of bad runs beside which other nodes of the leaf passed, and the least size of a leaf that needs them. The
 first round is such a control by itself, but one slow run in it may be chance. In a small leaf, chance hits few nodes.
 
-Chosen by simulation: a leaf is bad in half of the rounds, and one run in fifty straggles. With controls, 2 of 200 sweeps
-of 32 nodes name something healthy, and 6 without. At leaves of four nodes, 2 of 400 do in both.
+Chosen by simulation: a leaf is bad in half of the rounds, and one run in fifty straggles. With controls, 1 of 200
+sweeps of 32 nodes names something healthy, and 6 without. At leaves of four nodes, 2 of 400 do in both.
 """
 
 
