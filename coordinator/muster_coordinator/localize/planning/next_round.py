@@ -11,9 +11,10 @@ are still free. Every node is in at most one group of a round. The order is that
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
 5. Nodes whose bad runs are explained by another node clear each other. What two good runs did not clear runs alone.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
-7. Suspects of earlier sweeps meet more partners while the suspicion is open.
-8. Controls run: see `control_groups`.
-9. All others meet once more if more passes were requested.
+7. Healthy nodes cross the paths between leaves of different hardware.
+8. Suspects of earlier sweeps meet more partners while the suspicion is open.
+9. Controls run: see `control_groups`.
+10. All others meet once more if more passes were requested.
 
 Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
 again: next it runs alone, beside two controls, three groups.
@@ -29,6 +30,7 @@ from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
+from muster_coordinator.localize.planning.between_kinds import between_kinds
 from muster_coordinator.localize.planning.control_groups import control_groups
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
 from muster_coordinator.localize.planning.probes import have_rails
@@ -94,6 +96,7 @@ class NextRound:
         self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
+        self._try_paths_between_kinds()
         self._try_suspects()
         self.probes += control_groups(self.probes, self._diagnosis, self._pools)
         self._add_pass()
@@ -198,6 +201,11 @@ class NextRound:
         ]
         for path in () if self.probes else waiting[: QUIET_BESIDE + 1]:
             self._try_path(path, set())
+
+    def _try_paths_between_kinds(self) -> None:
+        free = (node for pool in self._pools.values() for node in pool.rest())
+        for probe in between_kinds(self._evidence, free, self._seed):
+            self._add(probe.members, probe.reason)
 
     def _runs_of(self, path: Path, met: set[str]) -> int:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
