@@ -91,14 +91,14 @@ class LinkFaults:
 
     def needs_control(self, node: str) -> bool:
         """Whether the next bad run with a partner would convict the link of a node if there were a control."""
-        is_suspect = node in self.clearance.nodes.suspects.keys() - self.clearance.nodes.evidence.cleared
+        nodes = self.clearance.nodes
+        is_suspect = node in nodes.suspects and node not in nodes.evidence.cleared
         return is_suspect and self.partners_missing(node) <= FEWEST_CONTROLS and self.lacks_control(node)
 
     def lacks_control(self, node: str) -> bool:
         """Rule: while a link is bad, other nodes of its leaf must have passed with others, in two of its bad runs.
 
-        Prevents: all neighbours of a4 pass in the first round, in which its run straggles. The switch of leaf a is bad
-        half of the time, and happens to be so whenever a4 runs again.
+        Prevents: a4 straggles in the first round, and the switch of leaf a is bad whenever a4 runs again.
         """
         evidence = self.clearance.nodes.evidence
         neighbours = self.clearance.healthy & evidence.neighbours(node)

@@ -47,7 +47,7 @@ def test_liars_with_many_leaves_of_their_own_do_not_meet() -> None:
     groups = with_pairs_inside(across_leaves(sites.values(), "s", 0), sites)
     leaves = {sites[node].leaf for group in inside(groups, sites) for node in group}
     assert len(leaves) == len(inside(groups, sites))
-    assert not any(leaf.startswith("own") for leaf in leaves)
+    assert not any(str(leaf).startswith("own") for leaf in leaves)
 
 
 @cases(("count", "leaf_of"), [(128, 0), (16, 4), (12, 3)])
