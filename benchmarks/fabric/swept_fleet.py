@@ -129,7 +129,7 @@ class SweptFleet:
             else:
                 runs.append(measured(group, probe, total, by_rail))
         sharing = sum(len(probe.members) > 1 for probe in wave)
-        return [replace(run, beside=sharing - (len(run.members) > 1)) for run in runs]
+        return [replace(run, beside=sharing - (len(run.members) > 1), round=self._rounds) for run in runs]
 
     def _rail_rates(self, probes: Sequence[Probe], parts: PartShares) -> Floats:
         """The bus bandwidth of each group on each rail, in GB/s, without noise."""

@@ -37,13 +37,18 @@ UNKNOWABLE = (
     ),
     (
         "A path that no group has crossed",
-        "Nothing; one pass crosses all paths of up to 1,024 nodes at leaves of 32",
+        "Nothing; one pass crosses nearly all paths of up to 1,024 nodes at leaves of 32",
         "Use more passes",
     ),
     (
-        "A path between leaves whose nodes have different hardware",
-        "A note with the number of these paths: nodes run with their own kind",
-        "Use strategy `pairs`",
+        "A path between leaves with different hardware, if there are too many to cross with a quarter of the nodes",
+        "A note with the number of paths that no group has crossed",
+        "Sweep again, which crosses others, or use strategy `pairs`",
+    ),
+    (
+        "All paths between leaves with different hardware are slow",
+        "PASS: nothing says what groups of both kinds should reach",
+        "Set a [reference](../how-to/references.md)",
     ),
     (
         "One to three nodes are slower and have other hardware",

@@ -1,6 +1,7 @@
 """The adaptive strategy over the simulated fabric of the benchmark, racks, leaves and rails."""
 
 import itertools
+import math
 
 import pytest
 from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
@@ -12,6 +13,7 @@ from muster.check import CheckInfo, Needs, Scope
 from muster.model import Device, Inventory, Topology
 from muster_coordinator.evidence.announced_checks import AnnouncedChecks
 from muster_coordinator.evidence.node import Node
+from muster_coordinator.localize.planning.inside_pairs import MOST_LEFT_OUT
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.strategies.adaptive import Adaptive
 from muster_coordinator.model.events import SweepRequested
@@ -51,8 +53,8 @@ def test_the_first_round_takes_every_node_once(sites, count: int) -> None:
 
 
 @pytest.mark.parametrize(("count", "passes"), [(256, 1), (1024, 1), (4096, 4)])
-def test_passes_cross_every_path(count: int, passes: int) -> None:
-    """As soon as there are nodes enough for each pair of leaves to have one run."""
+def test_passes_cross_nearly_every_path(count: int, passes: int) -> None:
+    """As soon as there are nodes enough for each pair of leaves to have one run; a few pairs run inside leaves."""
     sites = sites_of(count)
     strategy = Adaptive(sites, passes=passes)
     fabric = Fabric(sites, Faults(), 0.02, lots_of("1"))
@@ -60,7 +62,8 @@ def test_passes_cross_every_path(count: int, passes: int) -> None:
     assert len(played.rounds) == passes
     leaves = {site.leaf for site in sites.values()}
     crossed = {frozenset(sites[node].leaf for node in run.members) for run in played.runs}
-    assert crossed >= {frozenset(pair) for pair in itertools.combinations(leaves, 2)}
+    missed = {frozenset(pair) for pair in itertools.combinations(leaves, 2)} - crossed
+    assert len(missed) <= (0 if count < 1024 else MOST_LEFT_OUT * math.comb(len(leaves), 2))
 
 
 @pytest.mark.parametrize("size", [2, 3, 33, 512])

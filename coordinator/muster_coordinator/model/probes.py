@@ -56,7 +56,7 @@ class GroupRun:
     separately, `rails` has the bandwidth of each rail, comparable only with the other rails of this run. `on_one_host`
     says that members share a host, and so its cores and memory bandwidth. `is_judged` says that each member has a
     reference for the objective. `beside` is the number of other groups of the sweep, of several nodes each, that ran at
-    the same time.
+    the same time. `round` is its round in the sweep.
 
     The other fields are by node and hold only what was measured. `sent`: what the node sent while no other node sent,
     in GB/s, in groups of two only. `latest`: the share of rounds in which one of its ranks came last, from 0 to 1.
@@ -74,6 +74,7 @@ class GroupRun:
     on_one_host: bool = False
     is_judged: bool = False
     beside: int = 0
+    round: int = 0
     sent: Mapping[str, float] = field(default_factory=dict)
     latest: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)

@@ -18,12 +18,17 @@ NOT_JUDGED = "run.not_judged"
 
 
 def group_run_of(
-    group: GroupRecord, rail_metric: str | None = None, judged_metric: str | None = None, beside: int = 0
+    group: GroupRecord,
+    rail_metric: str | None = None,
+    judged_metric: str | None = None,
+    *,
+    beside: int = 0,
+    number: int = 0,
 ) -> GroupRun:
     """The result of an ended group; `rail_metric` names the metric with a number for each rail.
 
     `judged_metric` is the objective if the check judges it. `beside` other groups of its sweep, of several
-    nodes each, ran at the same time.
+    nodes each, ran at the same time, in the round with this `number`.
     """
     crashed = _crashed(group)
     failures = [
@@ -46,6 +51,7 @@ def group_run_of(
         on_one_host=_share_a_host(group),
         is_judged=judged_metric is not None and all(_has_reference(place, judged_metric) for place in group.places),
         beside=beside,
+        round=number,
         sent=_of_nodes(group, SENT, min),
         latest=_of_nodes(group, LATEST, max),
         work_s=_of_nodes(group, WORK, max),

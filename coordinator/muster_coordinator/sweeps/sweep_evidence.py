@@ -25,6 +25,7 @@ class SweepEvidence:
     def __init__(self, plan: SweepPlan) -> None:
         self.runs: list[GroupRun] = []
         self._together_ended_at: list[float] = []
+        self._round = 0
         self.absent = dict(plan.absent)
         self._plan = plan
         known = {site.node: site for site in plan.sites}
@@ -64,6 +65,7 @@ class SweepEvidence:
         """Adds the results of groups from before a restart, except those that the restart interrupted."""
         self.absent.update(record.absent)
         for stage in record.rounds:
+            self._round = stage.number
             groups = [group for group in stage.groups if group.is_evidence]
             for group, beside in zip(groups, _beside(groups), strict=True):
                 self.runs.append(self._group_run(group, beside))
@@ -72,6 +74,7 @@ class SweepEvidence:
         """The groups that the strategy runs after this number of rounds; none if nothing more can be learned."""
         if rounds >= self.planner.max_rounds:
             return []
+        self._round += 1
         return formations(self.planner.next_groups(tuple(self.runs), frozenset(self.absent)))
 
     def report(self) -> DiagnosisReport:
@@ -89,7 +92,7 @@ class SweepEvidence:
 
     def _group_run(self, record: GroupRecord, beside: int) -> GroupRun:
         task = self._plan.task
-        return group_run_of(record, task.rail_metric, task.judged_metric, beside)
+        return group_run_of(record, task.rail_metric, task.judged_metric, beside=beside, number=self._round)
 
 
 def _beside(groups: Sequence[GroupRecord]) -> list[int]:

@@ -64,6 +64,29 @@ def test_groups_that_overlap_ran_beside_each_other(name: str) -> None:
         }
 
 
+def test_each_run_knows_its_round() -> None:
+    """Those of the rounds before a restart, and of the one after it."""
+    evidence = SweepEvidence(plan(Strategy.PAIRS, 6))
+    evidence.next_groups(0)
+    evidence.add(group(0, 0.0, 9.0), None, live_together=0)
+    read_again = SweepEvidence(plan(Strategy.PAIRS, 6))
+    rounds = [RoundRecord(number=number, groups=(group(number, 0.0, 9.0),)) for number in (1, 2)]
+    read_again.resume(
+        SweepRecord(
+            id="s",
+            state=SweepState.RUNNING,
+            strategy="pairs",
+            check="collective",
+            nodes=("n0",),
+            rounds=tuple(rounds),
+            created_at=0.0,
+        )
+    )
+    read_again.next_groups(2)
+    read_again.add(group(0, 10.0, 19.0), None, live_together=0)
+    assert [[run.round for run in each.runs] for each in (evidence, read_again)] == [[1], [1, 2, 3]]
+
+
 def test_a_node_that_ran_alone_ran_beside_nobody() -> None:
     """It shares no link with a group, but groups ran beside it."""
     groups = [group(0, 0.0, 9.0), group(1, 0.0, 10.0, nodes=1), group(2, 0.0, 11.0)]

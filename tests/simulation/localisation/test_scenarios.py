@@ -110,3 +110,12 @@ def test_a_method_is_scored(method: str, case: str, recalled: int, healthy_named
     one = score(scenario.sites, played, made.answer(played.runs), scenario.truth)
     assert (one.exact, one.touched, one.healthy_named) == (recalled, recalled, healthy_named)
     assert one.verdict == ("FAIL" if recalled else "PASS")
+
+
+@pytest.mark.parametrize("case", ["2:1: a node at 70%", "2:1: a leaf at 40%"])
+def test_contention_hides_nothing_in_a_large_fleet(case: str) -> None:
+    """All pairs across leaves reach half of what they could; the few inside leaves show it."""
+    scenario = scenario_of(drawing(case, 1024))
+    made = METHODS["adaptive"](MethodInput(scenario.sites, "1", 1, scenario.normal))
+    played = play(made.policy, scenario.fabric)
+    assert made.answer(played.runs).named == scenario.truth.faults

@@ -15,8 +15,9 @@ Each cached property takes time in proportion to the number of runs times their 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
-from muster_coordinator.localize.evidence.fabric import KnownFabric, sides_of
+from muster_coordinator.localize.evidence.fabric import KnownFabric, Path, sides_of
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
@@ -130,6 +131,16 @@ class GroupEvidence:
     def _may_be_slow_by_hardware(self, run: GroupRun) -> bool:
         """Whether a slow run may be slow only because of the hardware of a member."""
         return self.thresholds.is_slow(run) and any(map(self.is_of_unproven_hardware, run.members))
+
+    @cached_property
+    def uncrossed_between_kinds(self) -> frozenset[Path]:
+        """The paths between leaves that have no kind of hardware in common, without those that a group crossed."""
+        if not self.hardware.are_several:
+            return frozenset()
+        kinds = {leaf: self.hardware.kinds_of(nodes) for leaf, nodes in self.fabric.leaves.items()}
+        pairs = (pair for pair in combinations(sorted(kinds), 2) if kinds[pair[0]].isdisjoint(kinds[pair[1]]))
+        crossed = frozenset().union(*(self.fabric.paths(run.members) for run in self.runs))
+        return frozenset(Path(pair, of_leaves=True) for pair in pairs) - crossed
 
     def runs_missing_beyond_noise(self, bad: Sequence[GroupRun]) -> int:
         """How many more runs like `bad` are needed before noise does not explain them.

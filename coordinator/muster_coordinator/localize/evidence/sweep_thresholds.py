@@ -1,10 +1,10 @@
 """The thresholds of a whole sweep: one set for each kind of hardware, and for each mixture of kinds in a group.
 
 The idea: a4 nodes are compared with a4 nodes. A group of a3 and a4 nodes is as fast as its slowest member. So it is
-compared with other such groups, and shows that its members are healthy only if it is as fast as the faster kind.
+compared with groups of the slower kind, and shows that its members are healthy only if it is as fast as the faster one.
 
 Example: pairs of a4 reach 400, pairs of a3 reach 200, and so do pairs of both. Such a pair is not slow, but it clears
-nobody: the a4 node may have lost half.
+nobody: the a4 node may have lost half. A pair of both that reaches 160 is slow.
 
 Takes what `slow_runs` takes, for the runs of each mixture.
 """
@@ -31,7 +31,7 @@ class SweepThresholds:
     def like(self, run: GroupRun) -> Thresholds:
         """Those for the runs that this one is compared with."""
         kinds = self.hardware.kinds_of(run.members)
-        return self._by_kinds.get(kinds) or self._of(kinds, ())
+        return self._alike.get(kinds) or self._of(kinds, ())
 
     def among(self, kind: ComparedKind) -> Thresholds:
         """Those for runs whose members are all of this kind."""
@@ -101,6 +101,25 @@ class SweepThresholds:
         """The thresholds for each kind of the members of a group of several kinds."""
         kinds = self.hardware.kinds_of(run.members)
         return map(self.among, kinds) if len(kinds) > 1 else ()
+
+    @cached_property
+    def _alike(self) -> Mapping[frozenset[ComparedKind], Thresholds]:
+        """By the kinds of a group, those that it is compared with."""
+        return {kinds: self._slowest(kinds, own) for kinds, own in self._by_kinds.items()}
+
+    def _slowest(self, kinds: Iterable[ComparedKind], own: Thresholds) -> Thresholds:
+        """Those of the slowest of several kinds, or their `own` if no group of all kinds is as fast as the slowest.
+
+        Prevents: a3 nodes exchange with a4 nodes in another way than with each other, and reach half. All paths between
+        them would be bad.
+        """
+        levels = {thresholds.together: thresholds for thresholds in map(self.among, kinds)}
+        known = [level for level in levels if level is not None]
+        if len(known) < len(levels) or not known:
+            return own
+        slowest = min(known, key=lambda level: level.typical)
+        is_slower = own.together is not None and own.together.typical < slowest.slow_below
+        return own if is_slower else levels[slowest]
 
     @cached_property
     def _by_kinds(self) -> Mapping[frozenset[ComparedKind], Thresholds]:

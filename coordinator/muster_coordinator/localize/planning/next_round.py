@@ -11,9 +11,10 @@ are still free. Every node is in at most one group of a round. The order is that
 4. A path that was bad between healthy nodes runs again with other nodes of its ends.
 5. Nodes whose bad runs are explained by another node clear each other. What two good runs did not clear runs alone.
 6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
-7. Suspects of earlier sweeps meet more partners while the suspicion is open.
-8. Controls run, to show what a healthy node reaches alone, and a healthy pair across leaves while few groups run.
-9. All others meet once more if more passes were requested.
+7. Healthy nodes cross the paths between leaves of different hardware.
+8. Suspects of earlier sweeps meet more partners while the suspicion is open.
+9. Controls run: see `control_groups`.
+10. All others meet once more if more passes were requested.
 
 Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
 again: next it runs alone, beside two controls, three groups.
@@ -29,6 +30,8 @@ from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
+from muster_coordinator.localize.planning.between_kinds import between_kinds
+from muster_coordinator.localize.planning.control_groups import control_groups
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
 from muster_coordinator.localize.planning.probes import have_rails
 from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
@@ -50,8 +53,6 @@ MAX_PARTNERS = 7
 ALONE = "{} was bad with others; a run alone shows whether the node itself is bad"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
 AGAIN = "{} was bad once for an unknown reason"
-CONTROL = "{} has passed and shows what a node alone should reach"
-CONTROL_PAIR = "{} and {} have passed and show what nodes of different leaves reach while few groups run"
 MEET = "{} was bad with others and runs with {}, which has passed"
 MIX = "{} and {} are not suspected, and neither has passed yet"
 STRANGERS = "{} and {} were bad with others, and no node has passed yet"
@@ -95,9 +96,9 @@ class NextRound:
         self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
+        self._try_paths_between_kinds()
         self._try_suspects()
-        self._add_controls()
-        self._add_control_pairs()
+        self.probes += control_groups(self.probes, self._diagnosis, self._pools)
         self._add_pass()
 
     def _waiting(self) -> set[str]:
@@ -201,6 +202,11 @@ class NextRound:
         for path in () if self.probes else waiting[: QUIET_BESIDE + 1]:
             self._try_path(path, set())
 
+    def _try_paths_between_kinds(self) -> None:
+        free = (node for pool in self._pools.values() for node in pool.rest())
+        for probe in between_kinds(self._evidence, free, self._seed):
+            self._add(probe.members, probe.reason)
+
     def _runs_of(self, path: Path, met: set[str]) -> int:
         """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
         missing = self._diagnosis.paths.any_runs_missing(path)
@@ -265,23 +271,6 @@ class NextRound:
             pool.withdraw((record.node,))
             if (partner := pool.take_near(record.node, met, set())) is not None:
                 self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
-
-    def _add_controls(self) -> None:
-        """Healthy nodes of their kind that run alone beside suspects, to show what a node should reach alone."""
-        alone = [node for probe in self.probes if len(probe.members) == 1 for node in probe.members]
-        for kind in dict.fromkeys(map(self._hardware.kind_of, alone)):
-            for _ in range(self._evidence.thresholds.among(kind).controls_missing):
-                if (node := self._pools[kind].take_spotless()) is not None:
-                    self._add((node,), CONTROL.format(node))
-
-    def _add_control_pairs(self) -> None:
-        """Healthy pairs of their kind across leaves beside other such pairs, to show what these should reach now."""
-        pairs = [probe.members for probe in self.probes if len(probe.members) > 1]
-        across = [members for members in pairs if not self._evidence.fabric.is_inside(members)]
-        for kind in dict.fromkeys(self._hardware.kind_of(node) for node, *_ in across):
-            for _ in range(self._evidence.thresholds.among(kind).control_pairs_missing(len(pairs) - 1)):
-                if (pair := self._pools[kind].take_spotless_pair()) is not None:
-                    self._add(pair, CONTROL_PAIR.format(*pair))
 
     def _add_pass(self) -> None:
         """All healthy and free nodes run with others once more while more passes are wanted.

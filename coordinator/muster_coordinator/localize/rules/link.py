@@ -54,6 +54,15 @@ sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
 
 
+FEWEST_CONTROLS, CONTROLLED_LEAF = 2, 8
+"""Number of bad runs beside which other nodes of the leaf passed, and the least size of a leaf that needs them. The
+first round is such a control by itself, but one slow run in it may be chance. In a small leaf, chance hits few nodes.
+
+Chosen by simulation: a leaf is bad in half of the rounds, and one run in fifty straggles. With controls, 1 of 200
+sweeps of 32 nodes names something healthy, and 6 without. At leaves of four nodes, 2 of 400 do in both.
+"""
+
+
 @dataclass(frozen=True)
 class LinkFaults:
     """The nodes whose link or rails are convicted, given these faults of paths and leaves.
@@ -77,8 +86,26 @@ class LinkFaults:
         return {
             node: self._culprit(node, [run for run in runs if self._isolated.keys().isdisjoint(run.others(node))])
             for node, runs in self._isolated.items()
-            if node not in self._excused and self._is_distinct_from_its_link(node)
+            if node not in self._excused and self._is_distinct_from_its_link(node) and not self.lacks_control(node)
         }
+
+    def needs_control(self, node: str) -> bool:
+        """Whether the next bad run with a partner would convict the link of a node if there were a control."""
+        nodes = self.clearance.nodes
+        is_suspect = node in nodes.suspects and node not in nodes.evidence.cleared
+        return is_suspect and self.partners_missing(node) <= FEWEST_CONTROLS and self.lacks_control(node)
+
+    def lacks_control(self, node: str) -> bool:
+        """Rule: while a link is bad, other nodes of its leaf must have passed with others, in two of its bad runs.
+
+        Prevents: a4 straggles in the first round, and the switch of leaf a is bad whenever a4 runs again.
+        """
+        evidence = self.clearance.nodes.evidence
+        neighbours = self.clearance.healthy & evidence.neighbours(node)
+        if len(neighbours) < CONTROLLED_LEAF - 1 or len(evidence.fabric.leaves) < 2:
+            return False
+        rounds = {run.round for other in neighbours for run in evidence.histories[other].good_together}
+        return sum(run.round in rounds for run in self.clearance.nodes.suspects[node]) < FEWEST_CONTROLS
 
     def _is_distinct_from_its_link(self, node: str) -> bool:
         nodes = self.clearance.nodes

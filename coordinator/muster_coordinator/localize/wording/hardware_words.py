@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 from muster.nouns import count
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 
 UNKNOWN = "of unknown kind"
@@ -35,21 +33,11 @@ class HardwareWords:
                 only = "is the only node" if len(nodes) == 1 else "are the only nodes"
                 yield f"{' and '.join(nodes)} {only} with hardware {_name(kind)}: compared with hardware {_name(other)}"
 
-        if paths := self._paths_between_kinds():
+        if paths := self.evidence.uncrossed_between_kinds:
             yield (
                 f"no group crossed {count(len(paths), 'path')} between leaves with different hardware, such as"
                 f" {' to '.join(min(paths).ends)}; groups of strategy pairs do"
             )
-
-    def _paths_between_kinds(self) -> set[Path]:
-        """The paths between leaves that have no kind of hardware in common, without those that a group crossed."""
-        hardware, fabric = self.evidence.hardware, self.evidence.fabric
-        if not hardware.are_several:
-            return set()
-        kinds = {leaf: hardware.kinds_of(nodes) for leaf, nodes in fabric.leaves.items()}
-        pairs = (pair for pair in combinations(sorted(kinds), 2) if kinds[pair[0]].isdisjoint(kinds[pair[1]]))
-        crossed = frozenset().union(*(fabric.paths(run.members) for run in self.evidence.runs))
-        return {Path(pair, of_leaves=True) for pair in pairs} - crossed
 
     def _typical(self, kind: ComparedKind) -> str:
         """What runs of this kind typically reach; empty if too few ran."""

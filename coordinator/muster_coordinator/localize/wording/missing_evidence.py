@@ -103,6 +103,8 @@ def _company(diagnosis: Diagnosis, node: str) -> str:
 
 def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
     """The number of further bad runs with partners that would convict it."""
+    if diagnosis.links.lacks_control(node) and not diagnosis.links.partners_missing(node):
+        return f"it needs one more run beside other nodes of leaf {diagnosis.evidence.sites[node].leaf} that pass"
     missing = max(diagnosis.links.partners_missing(node), 1)
     times = "one more run" if missing == 1 else f"{missing} more runs, each"
     return f"it needs at least {times} {_company(diagnosis, node)}"

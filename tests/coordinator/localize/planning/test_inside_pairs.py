@@ -7,10 +7,16 @@ from tests.coordinator.localize.runs import fleet
 
 from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
 from muster_coordinator.localize.planning.tournament import across_leaves
+from muster_coordinator.model.probes import Site
 
 
 def inside(groups, sites):
     return [group for group in groups if len({sites[node].leaf for node in group}) == 1]
+
+
+def paths(groups, sites):
+    ends = (frozenset(sites[node].leaf for node in group) for group in groups)
+    return {leaves for leaves in ends if len(leaves) == 2}
 
 
 @cases(("count", "leaf_of", "wanted"), [(64, 16, 3), (64, 32, 3), (232, 58, 7)])
@@ -22,13 +28,31 @@ def test_there_are_enough_even_if_some_are_lies(count: int, leaf_of: int, wanted
     assert sorted(node for group in groups for node in group) == sorted(sites)
     assert wanted <= len(inside(groups, sites)) <= wanted + 1
     leaves = {site.leaf for site in sites.values()}
-    crossed = {frozenset(sites[node].leaf for node in group) for group in groups}
-    assert crossed >= {frozenset(ends) for ends in itertools.combinations(leaves, 2)}
+    assert paths(groups, sites) == {frozenset(ends) for ends in itertools.combinations(leaves, 2)}
 
 
-@cases("leaf_of", [0, 2, 4])
-def test_nothing_changes_where_that_would_leave_a_path_out(leaf_of: int) -> None:
-    """Or where nobody knows leaves, or a leaf may have liars only."""
-    sites = fleet(128, leaf_of=leaf_of)
+def test_of_1024_nodes_nearly_every_path_is_still_crossed() -> None:
+    """One pair crosses nearly each of their paths, and 51 nodes may lie."""
+    sites = fleet(1024, leaf_of=32)
+    groups = with_pairs_inside(across_leaves(sites.values(), "s", 0), sites)
+    assert sorted(node for group in groups for node in group) == sorted(sites)
+    assert 27 <= len(inside(groups, sites)) <= 28
+    assert len(paths(groups, sites)) > 0.96 * 496
+
+
+def test_liars_with_many_leaves_of_their_own_do_not_meet() -> None:
+    """51 of 1,024 nodes declare leaves of two: the pairs inside leaves are at larger ones."""
+    sites = fleet(1024, leaf_of=32)
+    sites |= {f"n{node}": Site(f"n{node}", leaf=f"own{node // 2}", places_itself=True) for node in range(51)}
+    groups = with_pairs_inside(across_leaves(sites.values(), "s", 0), sites)
+    leaves = {sites[node].leaf for group in inside(groups, sites) for node in group}
+    assert len(leaves) == len(inside(groups, sites))
+    assert not any(str(leaf).startswith("own") for leaf in leaves)
+
+
+@cases(("count", "leaf_of"), [(128, 0), (16, 4), (12, 3)])
+def test_nothing_changes_where_that_would_leave_out_many_paths(count: int, leaf_of: int) -> None:
+    """Or where nobody knows leaves."""
+    sites = fleet(count, leaf_of=leaf_of)
     before = across_leaves(sites.values(), "s", 0)
-    assert {*map(frozenset, with_pairs_inside(before, sites))} == {*map(frozenset, before)}
+    assert with_pairs_inside(before, sites) == before

@@ -118,6 +118,20 @@ def test_control_pairs_run_beside_a_suspect_where_runs_share_links() -> None:
     assert len(asked(diagnosed(LEAVES, *runs, *controls))) == 1
 
 
+def test_a_pair_of_its_leaf_runs_beside_a_node_whose_link_is_about_to_be_convicted() -> None:
+    """If it is slow, too, the switch of the leaf is bad at times. Otherwise the link is convicted."""
+    first = [ran(f"n{n}", f"n{n + 32}", at=1.5 if n else 0.6) for n in range(32)]
+    bad = [replace(ran("n0", partner, at=0.6), round=2) for partner in ("n2", "n21", "n41")]
+    runs = [*first, ran("n32", "n33"), *(ran(f"n{n}") for n in (0, 20, 40, 60)), *bad]
+    (suspect,), (control,) = (
+        [group for group in asked(diagnosed(LEAVES, *runs)) if ("n0" in group) == is_suspect]
+        for is_suspect in (True, False)
+    )
+    assert len(suspect) == 2
+    assert {LEAVES[node].leaf for node in control} == {"leaf0"}
+    assert asked(diagnosed(LEAVES, *runs, replace(ran(*control), round=2))) == set()
+
+
 def test_a_node_that_is_never_clear_runs_alone_once() -> None:
     """Two old nodes would run with each other again and again."""
     again = [replace(ran(*pair, at=0.75), beside=31) for pair in (("n0", "n17"), ("n1", "n18"))]

@@ -89,3 +89,19 @@ def test_nodes_of_one_kind_that_are_slow_alike_have_something_in_common() -> Non
     diagnosis = diagnosed(sites, *runs, *alone)
     assert diagnosis.nodes.slow_alike == slow
     assert diagnosis.culprits == ()
+
+
+BY_LEAF = at_leaves(a="new new new new", b="new new new new", c="old old old old", d="old old old old")
+OF_ONE_KIND = [
+    ran(f"{one}{n}", f"{other}{n}", at=at)
+    for one, other, at in (("a", "b", 400.0), ("c", "d", 200.0))
+    for n in range(4)
+]
+
+
+@pytest.mark.parametrize(("elsewhere", "expected"), [(200.0, {(Part.PATH, "a c")}), (160.0, set())])
+def test_a_path_between_kinds_is_compared_with_the_slower_one(elsewhere: float, expected: set) -> None:
+    """Unless all pairs of both kinds are slower than it: then they exchange in another way, and no path is bad."""
+    bad = [ran(f"a{n}", f"c{n}", at=160.0) for n in range(4)]
+    others = [ran("a0", "d0", at=elsewhere), ran("b0", "c1", at=elsewhere), ran("b1", "d1", at=elsewhere)]
+    assert culprits(diagnosed(BY_LEAF, *OF_ONE_KIND, *bad, *others)) == expected

@@ -148,6 +148,20 @@ def test_two_bad_links_of_a_large_leaf_may_be_alike() -> None:
     assert culprits(sharing(*bad)) == {(Part.NODE_LINK, "n0"), (Part.NODE_LINK, "n1")}
 
 
+@pytest.mark.parametrize("passed_beside_it", [False, True])
+def test_a_link_of_a_large_leaf_is_convicted_only_beside_a_pair_that_passes_there(passed_beside_it: bool) -> None:
+    """By chance, the switch of the leaf may have been bad whenever the node ran again after a straggling run."""
+    sites = fleet(64, leaf_of=16, places_itself=False)
+    first = [ran(f"n{node}", f"n{node + 32}", at=1.5 if node else 0.5) for node in range(32)]
+    alone = [ran(f"n{node}") for node in (0, 20, 40, 60)]
+    bad = [ran("n0", partner, at=0.6) for partner in ("n2", "n21", "n41", "n23")]
+    others = ("n4", "n5") if passed_beside_it else ("n17", "n18")
+    later = [replace(run, round=2 + number) for number, run in enumerate((*bad, ran(*others)))]
+    beside = replace(later.pop(), round=3)
+    expected = {(Part.NODE_LINK, "n0")} if passed_beside_it else set()
+    assert culprits(diagnosed(sites, *first, ran("n32", "n33"), *alone, *later, beside)) == expected
+
+
 def test_a_rail_is_named_that_is_slow_in_most_runs() -> None:
     """Another one was slow once, because connections met on one way."""
     slow, slow_twice = (1.5, 1.5, 0.4, 1.5, 1.5, 1.5), (1.5, 0.7, 0.4, 1.5, 1.5, 1.5)

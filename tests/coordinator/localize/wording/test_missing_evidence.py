@@ -32,6 +32,15 @@ def test_who_has_not_run_needs_a_partner() -> None:
     assert missing(*WELL) == {"a": needs, "b": needs}
 
 
+def test_a_node_of_a_large_leaf_needs_others_that_pass_beside_it() -> None:
+    """Its leaf may be bad at times."""
+    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "pq" for number in range(8)}
+    first = [bad("p0", "q0"), run("q0", "q1"), *(run(f"p{number}", f"q{number}") for number in range(1, 8))]
+    later = [replace(bad("p0", partner), round=number) for number, partner in enumerate(("p1", "q1", "p2", "q2"), 2)]
+    needs = "it failed with others: it needs one more run beside other nodes of leaf p that pass"
+    assert missing(*first, *later, sites=sites) == {"p0": needs}
+
+
 def test_who_failed_with_others_needs_more_of_them() -> None:
     """As many as it takes to convict, none of them met before, with the figures while chance may explain the runs."""
     told = missing(*WELL, bad("a", "b"), bad("a", "c"))

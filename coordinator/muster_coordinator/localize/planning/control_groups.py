@@ -1,0 +1,58 @@
+"""The controls of a round: groups of healthy nodes that show what the others in this round should reach.
+
+Example: a4 runs alone, and three healthy nodes run alone beside it. In the next round a4 runs with b1, and a2 with a3:
+if they are slow, too, the switch of leaf a is bad, and not the link of a4.
+
+Takes time in proportion to the probes of the round, plus a walk over the free partners for each control.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.hardware import ComparedKind
+from muster_coordinator.localize.planning.partners import PartnerPool
+from muster_coordinator.model.probes import Probe
+
+Pools = Mapping[ComparedKind, PartnerPool]
+
+ALONE = "{} has passed and shows what a node alone should reach"
+ACROSS = "{} and {} have passed and show what nodes of different leaves reach while few groups run"
+AT_LEAF = "{} and {} have passed and show whether leaf {} is bad while {} runs"
+
+
+def control_groups(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) -> list[Probe]:
+    """The controls beside these probes, from the healthy nodes in the pools that are free."""
+    found = [*_alone(probes, diagnosis.evidence, pools), *_at_leaves(probes, diagnosis, pools)]
+    return [*found, *_across([*probes, *found], diagnosis.evidence, pools)]
+
+
+def _alone(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:
+    """Nodes that run alone beside suspects of their kind."""
+    alone = [node for probe in probes if len(probe.members) == 1 for node in probe.members]
+    for kind in dict.fromkeys(map(evidence.hardware.kind_of, alone)):
+        for _ in range(evidence.thresholds.among(kind).controls_missing):
+            if (node := pools[kind].take_spotless()) is not None:
+                yield Probe((node,), ALONE.format(node))
+
+
+def _across(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:
+    """Pairs across leaves beside other such pairs of their kind."""
+    pairs = [probe.members for probe in probes if len(probe.members) > 1]
+    across = [members for members in pairs if not evidence.fabric.is_inside(members)]
+    for kind in dict.fromkeys(evidence.hardware.kind_of(node) for node, *_ in across):
+        for _ in range(evidence.thresholds.among(kind).control_pairs_missing(len(pairs) - 1)):
+            if (pair := pools[kind].take_spotless_pair()) is not None:
+                yield Probe(pair, ACROSS.format(*pair))
+
+
+def _at_leaves(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) -> Iterator[Probe]:
+    """A pair inside the leaf of each node whose link these probes may convict."""
+    sites, tried = diagnosis.evidence.sites, set[str | None]()
+    for node in (node for probe in probes if len(probe.members) > 1 for node in probe.members):
+        leaf, pool = sites[node].leaf, pools[diagnosis.evidence.hardware.kind_of(node)]
+        if leaf is None or leaf in tried or not diagnosis.links.needs_control(node):
+            continue
+        tried.add(leaf)
+        if (one := pool.take_at(leaf, set())) and (other := pool.take_at(leaf, set())):
+            yield Probe((one, other), AT_LEAF.format(one, other, leaf, node))
