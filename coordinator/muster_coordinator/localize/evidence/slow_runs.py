@@ -51,7 +51,6 @@ once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 1.0
 """Where runs differ much, only a great loss is slow. A run clears its members only if it reached so much that they have
 hardly lost more than this share, even if noise of this many standard deviations helped them.
-
 Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
 65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
@@ -61,10 +60,12 @@ MANY_ALONE = 3
 
 FEWEST_ACROSS = 4
 """Runs across leaves have a level of their own if this many of them have no member at the leaf that is part of most.
-
 Prevents: four nodes of leaf a are slow with nodes of other leaves, and nobody else has run across leaves. The level of
 the bad leaf would be typical. Until there are enough, all runs of several nodes are compared with each other.
 """
+
+APART = 0.05
+"""If both levels differ by less, all runs of several nodes are compared: more values show better how they differ."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ class Thresholds:
         across = [run for _, run in self._completed[RunKind.ACROSS]]
         leaves = [self.fabric.leaves_of(run.members) for run in across]
         (_, most), *_ = Counter(leaf for each in leaves for leaf in each).most_common(1) or [("", 0)]
-        return len(across) - most >= FEWEST_ACROSS
+        kinds = RunKind.ACROSS, RunKind.INSIDE
+        low, high = sorted(usual_of(without_repeated(self._completed[kind])) for kind in kinds)
+        return len(across) - most >= FEWEST_ACROSS and low < (1 - APART) * high
 
     @cached_property
     def together(self) -> Threshold | None:

@@ -39,6 +39,10 @@ runs even while few groups run.
 Chosen by simulation, on a fabric with all disturbances at once: of 150 sweeps, 6 name something healthy at 0.015, and 3
 at 0.05 and at 0.2. As many faults are found."""
 
+FEWEST_BUSY, SHARE_BUSY = 2, 0.075
+"""From this number, and this share of the runs across leaves, SLOW_BY_CONTENTION explains the slow ones better than
+SLOW_BY_CHANCE does. One may always be a straggler."""
+
 LEAST_REACHED = 0.05
 """A share of normal. A run that reached less, or nothing, is as good as broken."""
 
@@ -132,8 +136,16 @@ class Chances:
         }
 
     def _expected(self, crowd: Crowd) -> float:
-        shared = crowd.kind is RunKind.ACROSS and not crowd.is_broken and self.evidence.thresholds.are_links_shared
-        return SLOW_BY_CONTENTION if shared else SLOW_BY_CHANCE
+        busy = crowd.kind is RunKind.ACROSS and not crowd.is_broken and self.are_links_busy
+        return SLOW_BY_CONTENTION if busy else SLOW_BY_CHANCE
+
+    @cached_property
+    def are_links_busy(self) -> bool:
+        """Whether runs share links, or other work fills them: many pairs across leaves were slow by chance."""
+        thresholds = self.evidence.thresholds
+        across = [run for run in self.evidence.runs if thresholds.kind_of(run) is RunKind.ACROSS]
+        by_chance = {run.members for run in across if thresholds.is_slow(run) and self._is_bad_by_chance(run)}
+        return thresholds.are_links_shared or len(by_chance) >= max(FEWEST_BUSY, SHARE_BUSY * len(across))
 
     def _is_bad_by_chance(self, run: GroupRun) -> bool:
         """Whether a run was bad although its members do well in such runs, and the paths that it crossed, too.

@@ -4,13 +4,14 @@ The idea: go through the open questions from the most telling one to the least, 
 are still free. Every node is in at most one group of a round. The order is that of `NextRound.plan`:
 
 1. If no node of a leaf has passed, two of its nodes run together, up to four represent it, and the others wait.
-2. A suspect runs alone, the cheapest run that can convict it. If there are only two suspects after one bad pair, each
-   meets a healthy partner first: that clears one of them, and controls for a run alone would cost as much as they do.
+2. While a quarter of the fleet is suspected and its leaves are unknown, suspects meet each other, few at a time.
+   Otherwise a suspect runs alone, the cheapest run that can convict it. If there are only two suspects after one bad
+   pair, each meets a healthy partner first: that clears one of them, and controls for a run alone would cost as much.
 3. It then runs with a healthy partner, rail by rail if the check can: first from its rack, then from its leaf, then
    from elsewhere. It is cleared, or its link or rail is found.
-4. A path that was bad between healthy nodes runs again with other nodes of its ends.
+4. A path that was bad between healthy nodes runs again: see `path_retests`.
 5. Nodes whose bad runs are explained by another node clear each other. What two good runs did not clear runs alone.
-6. Nodes that were bad once and have passed since, for no known reason, run alone a few more times.
+6. Nodes that were bad once and have passed since run alone a few more times, unless chance makes many runs slow.
 7. Healthy nodes cross the paths between leaves of different hardware.
 8. Suspects of earlier sweeps meet more partners while the suspicion is open.
 9. Controls run: see `control_groups`.
@@ -22,23 +23,24 @@ again: next it runs alone, beside two controls, three groups.
 A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, a walk over the free partners.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.controls import FEW_BESIDE
 from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
-from muster_coordinator.localize.evidence.fabric import Path
-from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.between_kinds import between_kinds
 from muster_coordinator.localize.planning.control_groups import control_groups
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
+from muster_coordinator.localize.planning.path_retests import PathRetests
 from muster_coordinator.localize.planning.probes import have_rails
 from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
-from muster_coordinator.localize.rules.path import QUIET_BESIDE
-from muster_coordinator.model.probes import Probe
+from muster_coordinator.model.probes import Probe, RunOutcome
+from muster_coordinator.normal.normality import liars_among
 
 ALONE_TRIES = 3
 """How often a node that was bad for no known reason runs alone, for each pass. Two of three faults that show in 30 % of
@@ -50,8 +52,17 @@ FEW_SUSPECTS = 2
 MAX_PARTNERS = 7
 """More partners tell nothing new: in a fleet of 16,384 nodes six partners cannot all be liars."""
 
+ENOUGH_ALIKE = 2
+"""Of nodes at unknown leaves that fail alike, none is convicted however often each fails. After this many healthy
+partners, and this many that fail like it, a node runs no more."""
+
+MANY_SUSPECTS, FLEET_PER_QUIET_PAIR = 0.25, 8
+"""If more than this share of the fleet is suspected, shared links may be the cause. Where a pair runs for each eight
+nodes, half as many nodes use the links between leaves as in the first round, at most."""
+
 ALONE = "{} was bad with others; a run alone shows whether the node itself is bad"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
+QUIETLY = "{} and {} were slow beside many groups; they pass beside few if links that they shared are the cause"
 AGAIN = "{} was bad once for an unknown reason"
 MEET = "{} was bad with others and runs with {}, which has passed"
 MIX = "{} and {} are not suspected, and neither has passed yet"
@@ -59,8 +70,6 @@ STRANGERS = "{} and {} were bad with others, and no node has passed yet"
 ALIKE = "{} and {} fail alike; they pass together if a switch that they share is bad"
 FRESH = "{} runs with {}, which has passed"
 ONCE_MORE = "one more pass over healthy nodes, across other paths"
-SINCE = "{} and {} show whether everything has become slower since {} and {} were bad together"
-PATH = "between {} and {} a run was bad although its nodes are healthy"
 
 
 class NextRound:
@@ -75,7 +84,6 @@ class NextRound:
         self._suspects = diagnosis.nodes.suspects
         self._absent = absent
         self._used: set[str] = set()
-        self._leaves_tried: set[str] = set()
         spotless = {node for node, history in self._evidence.histories.items() if not history.bad}
         partners = (node for node in diagnosis.partners if node not in absent)
         self._pools = pools_by_kind(partners, self._evidence.hardware, seed, spotless, diagnosis.prior.doubted)
@@ -89,11 +97,12 @@ class NextRound:
         blamed = [node for node in inconclusive if node in self._suspects and node not in excused]
         blamed.sort(key=lambda node: hints_of(node, self._suspects[node]), reverse=True)
         self._try_inside_leaves()
+        if self._try_each_other_quietly(blamed):
+            return
         self._try_alone([node for node in blamed if self._is_due_alone(node, among=len(blamed))])
         self._try_with_partner(blamed)
         self._try_alone([node for node in blamed if not self._has_run_alone(node)])
         self._try_paths()
-        self._try_paths_quietly()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
         self._try_paths_between_kinds()
@@ -139,11 +148,17 @@ class NextRound:
     def _try_with_partner(self, nodes: Iterable[str]) -> None:
         free = [*filter(self._is_free, nodes)]
         alike = self._diagnosis.links.alike - self._diagnosis.leaves.nodes_of_suspected
-        self._try_among(filter(alike.__contains__, free), ALIKE)
+        self._try_among([node for node in free if node in alike and len(self._met(node) & alike) < ENOUGH_ALIKE], ALIKE)
         for node in filter(self._is_free, free):
-            self._meet(node, MEET, by_rail=self._diagnosis.abilities.by_rail)
+            if node not in alike or not self._has_failed_enough_alike(node):
+                self._meet(node, MEET, by_rail=self._diagnosis.abilities.by_rail)
         if not self._evidence.cleared:
             self._try_among(free, STRANGERS)
+
+    def _has_failed_enough_alike(self, node: str) -> bool:
+        """Whether further partners cannot convict a node that fails like others; its leaf must tell them apart."""
+        with_healthy = self._diagnosis.clearance.runs_with_healthy(node)
+        return not self._evidence.neighbours(node) and len(with_healthy) >= ENOUGH_ALIKE
 
     def _try_among(self, nodes: Iterable[str], reason: str) -> None:
         """Pairs suspects that have not met: another suspect may clear them if no healthy node can."""
@@ -156,6 +171,21 @@ class NextRound:
                 left.remove(other)
                 self._add((node, other), reason.format(node, other))
 
+    def _try_each_other_quietly(self, suspects: list[str]) -> bool:
+        """Pairs suspects at unknown leaves, few at a time, while they are a quarter of the fleet; whether it did.
+
+        Rule: they meet each other before anything else. Prevents: leaves are oversubscribed 2:1, and nobody has
+        declared them. Half of the pairs of the first round cross leaves and are slow. Each of their nodes would run
+        alone, and then with a healthy partner beside 20 such pairs, where it is slow again.
+        """
+        sites = self._evidence.sites
+        unplaced = [node for node in suspects if sites[node].leaf is None]
+        if len(unplaced) <= MANY_SUSPECTS * len(sites):
+            return False
+        once = [node for node in unplaced if len(self._suspects[node]) == 1]
+        self._try_among(once[: 2 * max(FEW_BESIDE + 1, len(sites) // FLEET_PER_QUIET_PAIR)], QUIETLY)
+        return not self._used.isdisjoint(once)
+
     def _try_each_other(self, nodes: list[str]) -> None:
         """Pairs nodes without unexplained bad runs; a node that is left over, or had void runs, meets a healthy one."""
         histories = self._evidence.histories
@@ -164,8 +194,44 @@ class NextRound:
         for pair in self._pairs_of_a_kind(able):
             self._add(pair, MIX.format(*pair))
         for node in nodes:
-            if node not in self._used:
+            if self._is_free(node):
+                self._cross_new_path(node)
+            if self._is_free(node):
                 self._meet(node, FRESH)
+
+    def _cross_new_path(self, node: str) -> None:
+        """A node without bad runs meets a healthy one across a path that has shown nothing yet, if there is any.
+
+        Prevents: a fifth of the nodes declines, and both pairs of the first round that crossed the path a-c are void.
+        Its members pass with neighbours, and nobody crosses a-c.
+        Rule: only to leaves with more nodes than may lie, as in the first round.
+        """
+        here, pool = self._evidence.sites[node].leaf, self._pool(node)
+        if here is None or self._evidence.histories[node].has_shown_something:
+            return
+        for leaf in (leaf for leaf in self._honest_leaves if leaf not in self._reached_from[here]):
+            if (partner := pool.take_at(leaf, set())) is not None:
+                self._add((node, partner), FRESH.format(node, partner))
+                self._reached_from[here].add(leaf)
+                self._reached_from[leaf].add(here)
+                return
+
+    @cached_property
+    def _honest_leaves(self) -> list[str]:
+        leaves, liars = self._evidence.fabric.leaves, liars_among(len(self._evidence.sites))
+        return [leaf for leaf, nodes in leaves.items() if len(nodes) > liars]
+
+    @cached_property
+    def _reached_from(self) -> Mapping[str, set[str]]:
+        """The leaves to which runs from each leaf have shown something, and itself."""
+        reached = {leaf: {leaf} for leaf in self._evidence.fabric.leaves}
+        telling = (run for run in self._evidence.runs if run.outcome is not RunOutcome.VOID)
+        for one, other in (
+            path.ends for run in telling for path in self._evidence.fabric.paths(run.members) if path.of_leaves
+        ):
+            reached[one].add(other)
+            reached[other].add(one)
+        return reached
 
     def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
         met = self._met(node)
@@ -185,82 +251,25 @@ class NextRound:
         return set().union(*(self._evidence.sides.get(other, ()) for other in met))
 
     def _try_paths(self) -> None:
-        for path, runs in self._diagnosis.paths.never_good.items():
-            if self._diagnosis.paths.lacks_control(path):
-                self._try_path_control(path)
-                continue
-            met = {node for run in runs for node in run.members}
-            for _ in range(self._runs_of(path, met) if len(runs) > 1 else 1):  # most paths are good the second time
-                self._try_path(path, met)
-
-    def _try_paths_quietly(self) -> None:
-        """In a round with nothing else, the paths that were bad often enough, but only beside many other groups."""
-        paths = self._diagnosis.paths
-        waiting = [
-            path for path in paths.never_good if not paths.any_runs_missing(path) and paths.quiet_runs_missing(path)
-        ]
-        for path in () if self.probes else waiting[: QUIET_BESIDE + 1]:
-            self._try_path(path, set())
+        retests = PathRetests(self._diagnosis, self._pools, self._is_free)
+        for probe in retests.due():
+            self._add(probe.members, probe.reason)
+        if all(len(probe.members) == 1 for probe in self.probes):
+            for probe in retests.due_quietly():
+                self._add(probe.members, probe.reason)
 
     def _try_paths_between_kinds(self) -> None:
         free = (node for pool in self._pools.values() for node in pool.rest())
         for probe in between_kinds(self._evidence, free, self._seed):
             self._add(probe.members, probe.reason)
 
-    def _runs_of(self, path: Path, met: set[str]) -> int:
-        """The number of further runs that a path needs; 0 if too few other nodes at its ends could convict it."""
-        missing = self._diagnosis.paths.any_runs_missing(path)
-        kinds = frozenset().union(*self._kinds_bad_across(path))
-        ends = [self._evidence.fabric.leaves[leaf] for leaf in path.ends if path.of_leaves]
-        others = [sum(self._hardware.kind_of(node) in kinds and node not in met for node in end) for end in ends]
-        return missing if missing <= min(others, default=missing) else 0
-
-    def _try_path_control(self, path: Path) -> None:
-        """An end of a bad link with a healthy node: if this run is slow, too, by now, the link is not bad."""
-        for end, other in (path.ends, path.ends[::-1]):
-            partner = self._pool(end).take_near(end, {end, other}, set()) if self._is_free(end) else None
-            if partner is not None:
-                self._add((end, partner), SINCE.format(end, partner, *path.ends))
-                return
-
-    def _try_path(self, path: Path, met: set[str]) -> None:
-        """Tries a path again. A path of leaves gets other nodes than those it `met`: one of them may be bad.
-
-        Where runs share links, one pair at a time crosses the links of a leaf. Prevents: three pairs cross the healthy
-        path from leaf a to small leaf c in each round, and slow each other.
-        """
-        if path.of_leaves and self._evidence.thresholds.are_links_shared:
-            if not self._leaves_tried.isdisjoint(path.ends):
-                return
-            self._leaves_tried.update(path.ends)
-        nodes = self._at_ends(path, met) if path.of_leaves else tuple(filter(self._is_free, path.ends))
-        if len(nodes) == 2:
-            self._add(nodes, PATH.format(*path.ends))
-
-    def _at_ends(self, path: Path, met: set[str]) -> tuple[str, ...]:
-        """A free node at each end, of the same hardware as a group that was bad across the path; fewer if none is."""
-        nodes: tuple[str, ...] = ()
-        for kinds in self._kinds_bad_across(path):
-            found = (self._take_at(leaf, met, kinds) for leaf in path.ends)
-            nodes = tuple(node for node in found if node is not None)
-            if len(nodes) == 2:
-                break
-        return nodes
-
-    def _take_at(self, leaf: str, met: set[str], kinds: frozenset[ComparedKind]) -> str | None:
-        found = (self._pools[kind].take_at(leaf, met) for kind in sorted(kinds, key=str))
-        return next(filter(None, found), None)
-
-    def _kinds_bad_across(self, path: Path) -> Iterable[frozenset[ComparedKind]]:
-        return dict.fromkeys(self._hardware.kinds_of(run.members) for run in self._diagnosis.paths.never_good[path])
-
     def _try_again(self) -> None:
         """Runs nodes alone once more that were bad across a path that had good runs too."""
         if not self._diagnosis.abilities.alone:
             return
         for runs in self._diagnosis.paths.sometimes_good.values():
-            for run in runs:
-                for node in () if self._evidence.thresholds.is_contended(run) else filter(self._is_free, run.members):
+            for run in (run for run in runs if self._diagnosis.nodes.ratios.are_worth_a_run([run])):
+                for node in filter(self._is_free, run.members):
                     if self._evidence.histories[node].times_alone < ALONE_TRIES * self._passes:
                         self._add((node,), AGAIN.format(node))
 

@@ -77,8 +77,16 @@ class LeafFaults:
             present = sum(evidence.histories[node].has_shown_something for node in nodes)
             enough = max(LEAST_AT_LEAF, MOST_OF_LEAF * present)
             if len(suspects) >= enough and len(evidence.cleared.intersection(nodes)) <= _wrong_labels(len(nodes)):
-                found[leaf] = tuple(suspects[:REPRESENTATIVES])
+                found[leaf] = self._representatives(suspects)
         return found
+
+    def _representatives(self, suspects: Sequence[str]) -> tuple[str, ...]:
+        """Rule: nodes with void runs represent their leaf last.
+
+        Prevents: the agent of a2 has vanished, and everybody waits for its run with a healthy node.
+        """
+        histories = self.clearance.nodes.evidence.histories
+        return tuple(sorted(suspects, key=lambda node: len(histories[node].void))[:REPRESENTATIVES])
 
     def _need_less(self, nodes: Sequence[str], suspects: Sequence[str]) -> frozenset[str]:
         """The nodes of a leaf that passed although they have reached no more than suspects of other hardware there.
@@ -95,6 +103,21 @@ class LeafFaults:
             others = (most for kind, most in reached.items() if kind != evidence.hardware.kind_of(node))
             if evidence.histories[node].best_together < ALIKE_AT_A_LEAF * max(others, default=0.0):
                 found.add(node)
+        return frozenset(found)
+
+    @cached_property
+    def mostly_failing(self) -> frozenset[str]:
+        """Rule: if most nodes of a leaf that have shown something fail, none of their links is convicted.
+
+        Prevents: the switch of leaf a is bad. A healthy node has its label by mistake and passes, so the switch is not
+        convicted. Its nodes reach less beside more groups, so they do not fail alike, and two links would be convicted.
+        """
+        nodes, found = self.clearance.nodes, set[str]()
+        for leaf in nodes.evidence.fabric.leaves.values():
+            failing = sum(node in nodes.suspects and node not in nodes.evidence.cleared for node in leaf)
+            passed = len(self.clearance.cleared.intersection(leaf))
+            if failing >= max(LEAST_AT_LEAF, MOST_OF_LEAF * (failing + passed)):
+                found.update(leaf)
         return frozenset(found)
 
     @cached_property

@@ -53,7 +53,6 @@ Chosen by simulation (noise 2 to 10 %). At 1.12, six healthy nodes behind an und
 sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
 
-
 FEWEST_CONTROLS, CONTROLLED_LEAF = 2, 8
 """Number of bad runs beside which other nodes of the leaf passed, and the least size of a leaf that needs them. The
 first round is such a control by itself, but one slow run in it may be chance. In a small leaf, chance hits few nodes.
@@ -157,7 +156,8 @@ class LinkFaults:
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        return self.alike | self.perhaps_behind | self.alike_at_a_leaf | self.before.of_bad_leaves
+        of_bad_leaves = self.leaves.mostly_failing | self.before.of_bad_leaves
+        return self.alike | self.perhaps_behind | self.alike_at_a_leaf | of_bad_leaves
 
     @cached_property
     def alike_at_a_leaf(self) -> frozenset[str]:
@@ -296,7 +296,7 @@ class LinkFaults:
         met = {other for others in partners for other in others}
         if evidence.fabric.neighbours(node) and self._may_be_fabric(node, met):
             return True
-        if self.paths.never_good and not any(met.issuperset(path.ends) for path in self.paths.never_good):
+        if self.paths.suspected and not any(met.issuperset(path.ends) for path in self.paths.suspected):
             return True
         sides = {evidence.sides[other] for other in met}
         known = len(self._sides(node))

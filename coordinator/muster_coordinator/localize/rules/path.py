@@ -128,6 +128,17 @@ class PathFaults:
         """Those of `unexplained` that had no good run."""
         return {path: runs for path, runs in self.unexplained.items() if path not in self.sometimes_good}
 
+    @cached_property
+    def suspected(self) -> Mapping[Path, list[GroupRun]]:
+        """Those of `never_good` that another run may convict.
+
+        Rule: a link between two nodes of unknown leaves only if chance hardly explains its bad runs. Prevents: leaves
+        are oversubscribed 2:1 and nobody has declared them. 15 pairs are slow in the first round although their nodes
+        pass with others. Each of these links would run again and again.
+        """
+        ratios = self.clearance.nodes.ratios
+        return {path: runs for path, runs in self.never_good.items() if path.of_leaves or ratios.are_worth_a_run(runs)}
+
     def runs_missing(self, path: Path) -> int:
         """How many more bad runs convict a path that was never good; 0 if there are enough."""
         return max(self.any_runs_missing(path), self.quiet_runs_missing(path))

@@ -19,14 +19,13 @@ def paths(groups, sites):
     return {leaves for leaves in ends if len(leaves) == 2}
 
 
-@cases(("count", "leaf_of", "wanted"), [(64, 16, 3), (64, 32, 3), (232, 58, 7)])
-def test_there_are_enough_even_if_some_are_lies(count: int, leaf_of: int, wanted: int) -> None:
-    """One pair more than that may end up inside, since two pairs exchange partners; every path keeps a pair."""
+@cases(("count", "leaf_of"), [(64, 16), (64, 32), (232, 58)])
+def test_two_thirds_are_inside_where_every_path_keeps_a_pair(count: int, leaf_of: int) -> None:
+    """So links between leaves that are oversubscribed are not full."""
     sites = fleet(count, leaf_of=leaf_of)
-    before = across_leaves(sites.values(), "s", 0)
-    groups = with_pairs_inside(before, sites)
+    groups = with_pairs_inside(across_leaves(sites.values(), "s", 0), sites)
     assert sorted(node for group in groups for node in group) == sorted(sites)
-    assert wanted <= len(inside(groups, sites)) <= wanted + 1
+    assert 0.6 <= len(inside(groups, sites)) / len(groups) <= 0.8
     leaves = {site.leaf for site in sites.values()}
     assert paths(groups, sites) == {frozenset(ends) for ends in itertools.combinations(leaves, 2)}
 
@@ -55,4 +54,4 @@ def test_nothing_changes_where_that_would_leave_out_many_paths(count: int, leaf_
     """Or where nobody knows leaves."""
     sites = fleet(count, leaf_of=leaf_of)
     before = across_leaves(sites.values(), "s", 0)
-    assert with_pairs_inside(before, sites) == before
+    assert {*map(frozenset, with_pairs_inside(before, sites))} == {*map(frozenset, before)}

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+from tests.cases import cases
 from tests.coordinator.localize.runs import THREE_LEAVES, diagnosed, failed, fleet, nowhere, ran, void, well
 
 from muster_coordinator.localize.diagnosis import Diagnosis
@@ -74,7 +75,7 @@ def test_a_path_that_was_bad_once_is_tried_once_more_by_other_nodes() -> None:
     """Most paths are good then; and one of the two nodes may come and go."""
     sites = fleet(128, leaf_of=32, places_itself=False)
     passed = [ran(f"n{n}", f"n{n + 64}") for n in range(64)]
-    diagnosis = diagnosed(sites, *passed, ran("n0", "n32", at=0.3))
+    diagnosis = diagnosed(sites, *passed, replace(ran("n0", "n32", at=0.3), beside=64))
     for seed in SEEDS:
         groups = asked(diagnosis, seed=seed)
         across = [group for group in groups if {sites[node].leaf for node in group} == {"leaf0", "leaf1"}]
@@ -151,10 +152,55 @@ def test_one_pair_at_a_time_crosses_the_links_of_a_leaf_that_runs_share() -> Non
 
 
 def test_what_contention_made_slow_runs_not_alone_again() -> None:
-    """It says nothing about a fault that comes and goes; a slow run beside few groups does."""
-    slow = ran("n2", "n18", at=0.3)
+    """It says little about a fault that comes and goes; a slow run inside a leaf says more."""
     good = [replace(ran("n4", "n20"), beside=0), *(ran(f"n{n}") for n in (30, 50))]
     runs = [*ACROSS, *INSIDE, *good]
-    crowded = asked(diagnosed(LEAVES, *runs, replace(slow, beside=31)))
-    assert {("n2",), ("n18",)}.isdisjoint(crowded)
-    assert {("n2",), ("n18",)} <= asked(diagnosed(LEAVES, *runs, slow))
+    across = asked(diagnosed(LEAVES, *runs, ran("n2", "n18", at=0.3)))
+    assert {("n2",), ("n18",)}.isdisjoint(across)
+    assert {("n2",), ("n5",)} <= asked(diagnosed(LEAVES, *runs, ran("n2", "n5", at=0.3)))
+
+
+@cases(("slow", "tried"), [(1, True), (3, False)])
+def test_what_happens_often_by_chance_is_not_worth_a_run(*, slow: int, tried: bool) -> None:
+    """One slow pair that passes later may be a fault that comes and goes; where several are, others fill the links."""
+    once = [replace(ran(f"n{n}", f"n{n + 33}", at=0.3), beside=31) for n in range(slow)]
+    passed = [replace(ran(f"n{n}", f"n{n + 32}"), beside=31) for n in range(32)]
+    planned = asked(diagnosed(LEAVES, *passed, *once))
+    assert ({("n0",), ("n33",)} <= planned) == tried
+
+
+def test_many_suspects_at_unknown_leaves_meet_each_other_a_few_at_a_time() -> None:
+    """Links that they shared may be the cause, and a run beside few other groups shows that."""
+    slow = [ran(f"n{n}", f"n{n + 1}", at=0.3) for n in range(0, 32, 2)]
+    first = [replace(run, beside=31) for run in (*slow, *well(64, first=32))]
+    planned = asked(diagnosed(fleet(64), *first))
+    assert len(planned) == 8
+    assert all(len(group) == 2 for group in planned)
+    assert nodes_of(planned) < {f"n{n}" for n in range(32)}
+
+
+def test_nodes_that_fail_alike_run_no_more_when_that_tells_nothing() -> None:
+    """Nobody can tell their links from a switch that they may share."""
+    sites = fleet(24)
+    slow = [ran(f"n{n}", f"n{n + partner}", at=0.3) for n in range(4) for partner in (8, 12)]
+    among = [ran(*pair, at=0.3) for pair in (("n0", "n1"), ("n2", "n3"), ("n0", "n2"), ("n1", "n3"))]
+    alone = [ran(f"n{n}") for n in range(6)]
+    planned = asked(diagnosed(sites, *well(24, first=4), *slow, *among, *alone))
+    assert nodes_of(planned).isdisjoint({"n0", "n1", "n2", "n3"})
+
+
+def test_one_path_of_a_leaf_is_tried_at_a_time() -> None:
+    """Others that fill the links of the leaf slow all its paths at once."""
+    slow = [replace(ran("n0", "n16", at=0.3), beside=31), replace(ran("n1", "n32", at=0.3), beside=31)]
+    passed = [ran(f"n{n}", f"n{n + 48}") for n in range(16)] + [ran(f"n{n}", f"n{n + 1}") for n in range(16, 48, 2)]
+    planned = asked(diagnosed(LEAVES, *passed, *slow))
+    across = [group for group in planned if len({LEAVES[node].leaf for node in group}) == 2]
+    assert len(across) == 1
+
+
+def test_nodes_without_a_result_cross_paths_that_nobody_has_crossed() -> None:
+    """Prevents: members decline, the only pairs across a bad path are void, and nobody crosses it again."""
+    passed = [ran(f"n{n}", f"n{n + 32}") for n in (*range(1, 16), *range(17, 32))]
+    planned = asked(diagnosed(LEAVES, *passed, void("n0", "n16")))
+    leaves = {frozenset(LEAVES[node].leaf for node in group) for group in planned}
+    assert leaves == {frozenset({"leaf0", "leaf1"}), frozenset({"leaf1", "leaf2"}), frozenset({"leaf2", "leaf3"})}

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.cases import cases
-from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, failed, fleet, ran, well
+from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, failed, fleet, ran, void, well
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.model.probes import GroupRun, Site
@@ -33,6 +33,15 @@ AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
 def test_a_leaf_fails_outside_and_inside_and_its_nodes_are_well_alone(runs: list[GroupRun], expected: set) -> None:
     """Without one of these, something else may be what is bad."""
     assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected
+
+
+def test_a_leaf_does_not_wait_for_a_node_whose_runs_have_no_result() -> None:
+    """Another one represents it: its agent may have vanished."""
+    sites = fleet(18, leaf_of=6)
+    bad = [ran(f"n{n}", f"n{n + 6}", at=0.3) for n in range(6)]
+    passed = [ran(f"n{n}", f"n{n + 6}") for n in range(6, 12)]
+    leaves = diagnosed(sites, *passed, *bad, void("n1", "n14")).leaves
+    assert leaves.suspected == {"leaf0": ("n0", "n2", "n3", "n4")}
 
 
 def test_one_node_that_passes_ends_the_suspicion_of_its_leaf() -> None:
