@@ -16,6 +16,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import aiomqtt
 import structlog
@@ -203,11 +204,9 @@ class AgentLink:
 
     async def _pause(self, attempt: int) -> None:
         """Waits before the next attempt, or until `close`."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(pause_s(attempt)):
                 await self._closing.wait()
-        except TimeoutError:
-            return
 
     # Sending
 
@@ -221,13 +220,14 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        inventory_due = self._inventory_timing.due() if self._inventory else math.inf
-        due = min(self._heartbeat_due(), self._reports.next_due(), inventory_due)
-        try:
-            async with asyncio.timeout(max(0.0, due - time.monotonic())):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._next_due() - time.monotonic())):
                 await self._wake.wait()
-        except TimeoutError:
-            return
+
+    def _next_due(self) -> float:
+        """When there is something to send that nothing else announces."""
+        inventory_due = self._inventory_timing.due() if self._inventory else math.inf
+        return min(self._heartbeat_due(), self._reports.next_due(), inventory_due)
 
     async def _send_all(self, client: aiomqtt.Client) -> None:
         while self._replies:
