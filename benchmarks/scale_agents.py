@@ -39,7 +39,7 @@ from muster import logs
 from muster.config import BrokerSettings, LogSettings, Settings
 from muster.model import Action, Finding, Run, Severity, Verdict
 from muster.wire import codec
-from muster.wire.messages import Presence, new_id
+from muster.wire.messages import AnyGroupReply, Presence, new_id
 from muster.wire.topics import NodeTopic
 from muster_agent.decide.repeated_runs import RepeatedRuns
 from muster_agent.decide.schedule import spread
@@ -96,7 +96,7 @@ class SimulatedLink(AgentLink):
             super()._handle(topic, payload)
 
     def _say(self, reply: EncodedReply) -> None:
-        self._last_reply = reply  # type: ignore[assignment]  # comes back to `reply`, and has the time that it looks at
+        self._last_reply.sent(cast(AnyGroupReply, reply))  # it has the time, and comes back to `reply`
         if self.connected:
             self._connection.send(self._replies_to, reply.payload)
 

@@ -43,6 +43,7 @@ from muster.wire.topics import NodeTopic, Topics, client_id
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.decide.inventory_timing import InventoryTiming
+from muster_agent.decide.last_reply import LastReply
 from muster_agent.wire.machine import machine_of
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
@@ -59,10 +60,6 @@ STEADY_S = 10.0
 
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
-
-REPEAT_REPLY_S = 120.0
-"""For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
-have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
 
 log = structlog.get_logger()
 
@@ -92,7 +89,7 @@ class AgentLink:
         self._reports = Reports(settings.node, outbox)
         self._accepted: frozenset[str] = frozenset()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
-        self._last_reply: AnyGroupReply | None = None
+        self._last_reply = LastReply()
         self._inventory: InventoryReport | None = None
         self._inventory_timing = InventoryTiming()
         self._connected_at = math.inf
@@ -114,8 +111,9 @@ class AgentLink:
 
         A reply that is too large for a message is shortened.
         """
-        self._last_reply = shorten_to_fit(message)
-        self._replies.append(self._last_reply)
+        reply = shorten_to_fit(message)
+        self._last_reply.sent(reply)
+        self._replies.append(reply)
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
@@ -189,6 +187,7 @@ class AgentLink:
         self.connected = True
         self._connected_at = time.monotonic()
         self._metrics.connected.set(1)
+        self._last_reply.connected()
         self._heartbeat.connected()
         self._inventory_timing.connected(self._connected_at)
         self._reports.connected()
@@ -330,8 +329,8 @@ class AgentLink:
         self._inventory_timing.heard(presence)
         if not self._inventory_timing.is_sent:
             self._wake.set()
-        if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
-            self.reply(self._last_reply)
+        if (again := self._last_reply.heard(presence, time.time())) is not None:
+            self.reply(again)
         self._inbox(CoordinatorSeen(presence))
 
     def _refuse(self, error: RemoteError) -> None:
