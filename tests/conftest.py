@@ -38,10 +38,16 @@ SHARED = (
     "tests/plugins/schedulers/kubernetes/whole/",
     "tests/plugins/schedulers/slurm/",
     "tests/faults/",
-    "tests/hostile/",
 )
-"""Directories whose tests share real processes that take long to start. They run first: at the end, one worker would
-run such a directory while the others have nothing left to do."""
+"""Directories whose tests share real processes that take long to start: one worker runs all of such a directory."""
+
+APART = tuple(
+    f"tests/faults/test_{name}.py" for name in ("clocks", "disks", "exhausted", "missing_library", "quarantine")
+)
+"""Files there that start a fleet of their own: any worker may run one."""
+
+LONG = (*SHARED, "tests/hostile/", "tests/benchmarks/")
+"""These run first: at the end, one worker would run such a unit while the others have nothing left to do."""
 
 
 NEED_TORCH = {"torch_child", "with_torch"}
@@ -72,16 +78,16 @@ def pytest_collection(session):
 
 def _unit_of(nodeid: str) -> str:
     file = nodeid.partition("::")[0]
-    return next((directory for directory in SHARED if file.startswith(directory)), file)
+    return file if file in APART else next((directory for directory in SHARED if file.startswith(directory)), file)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker
 def pytest_collection_modifyitems(items):
-    """Runs the directories that share processes first; marks the tests that measure in a process with torch."""
+    """Runs what takes long first; marks the tests that measure in a process with torch."""
     for item in items:
         if not NEED_TORCH.isdisjoint(item.fixturenames):
             item.add_marker(pytest.mark.torch)
-    items.sort(key=lambda item: not item.nodeid.startswith(SHARED))
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures that need torch themselves

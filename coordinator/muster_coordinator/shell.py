@@ -52,6 +52,9 @@ from muster_coordinator.web.viewers import ViewerApi
 
 TICK_S = 0.25
 
+LATE_S = 1.0
+"""When a message or a command has waited for this long, the coordinator is late. It usually takes milliseconds."""
+
 ENDING_S = 1.5
 """How long a part may take to end before it is cancelled again; the farewell to the broker takes up to a second."""
 
@@ -185,9 +188,21 @@ class Shell:
         await ended(leading)
 
     async def _tick(self) -> None:
+        clock = asyncio.get_running_loop().time
+        before = clock()
         while True:
-            self.pipeline.offer(Ticked())
+            now = clock()
+            self.pipeline.offer(Ticked(lost_s(now - before, self.pipeline.late_s)))
+            before = now
             await asyncio.sleep(TICK_S)
+
+
+def lost_s(passed_s: float, late_s: float) -> float:
+    """The `passed_s` seconds since the last tick if the coordinator is late, so that nodes are not to blame; else 0.
+
+    A tick that is late itself shows that this process did nothing for a while, so that messages wait.
+    """
+    return passed_s if max(passed_s - TICK_S, late_s) >= LATE_S else 0.0
 
 
 def _write_log(command: LogLoad | LogNotBegun | LogResumedByHand) -> None:

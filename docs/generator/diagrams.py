@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from muster_agent.decide import session
 from muster_coordinator.evidence import health
 from muster_coordinator.quarantine import desired
-from muster_coordinator.sweeps import group
+from muster_coordinator.sweeps import group_table
 
 
 def group_states() -> str:
     """The coordinator's side of a group."""
-    return _diagram((before, step, after) for (before, step), (after, _) in group.TRANSITIONS.items())
+    return _diagram((before, step, after) for (before, step), (after, _) in group_table.TRANSITIONS.items())
 
 
 def session_states() -> str:

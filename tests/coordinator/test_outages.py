@@ -154,6 +154,16 @@ def test_between_the_connection_and_the_end_of_the_kept_messages_nobody_is_lost(
     assert watched.lost_at == {}
 
 
+@cases("back", [(LinkRestored(),), ()], ids=["after an outage", "after a start"])
+def test_a_will_before_the_end_of_the_kept_messages_counts_from_who_was_heard(back) -> None:
+    """The node has answered on the connection that has ended. A sweep in which it takes part blames no other."""
+    watched = Watched()
+    watched.play(20.0)
+    watched = watched.restarted() if not back else watched
+    watched.play(40.0, *((20.0, event) for event in back), (21.0, heartbeat("a")), (22.0, will("a")), (22.0, will("b")))
+    assert watched.lost_at == {"a": 22.0 + WILL_BELIEVED_AFTER_S}
+
+
 @pytest.mark.parametrize("missing_s", [6.0, 29.0, 3600.0])
 def test_a_coordinator_that_stood_still_loses_only_who_stays_silent(missing_s: float) -> None:
     """Its host was suspended, or its clock was set forward: it looks before it reads what has come meanwhile."""

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.cases import cases
 
-from muster_coordinator.shell import Shell
+from muster_coordinator.model.events import Ticked
+from muster_coordinator.shell import LATE_S, TICK_S, Shell, lost_s
 
 
 async def for_ever(*_):
@@ -72,7 +74,7 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
         pass
 
     pipeline = part("pipeline")
-    pipeline.offer, pipeline.flush = lambda _event: None, done
+    pipeline.offer, pipeline.flush, pipeline.late_s = lambda _event: None, done, 0.0
     names = ("stream", "changes", "notifier", "artifacts", "dispatcher", "alarms", "poller", "health", "retention")
     monkeypatch.setattr("muster_coordinator.shell.keep_watchdog_quiet", part("watchdog").run)
     link: Any = SimpleNamespace(run=superseded)
@@ -83,3 +85,34 @@ async def test_a_superseded_coordinator_acts_on_no_node(monkeypatch):
         await asyncio.sleep(0.01)
         assert sorted(ended) == ["alarms", "artifacts", "dispatcher", "health", "poller"]
     assert {"retention", "pipeline", "notifier", "watchdog"} <= set(ended)
+
+
+@cases(
+    ("passed_s", "late_s", "lost"),
+    [
+        (TICK_S, 0.0, 0.0),
+        (TICK_S + 0.2, 0.2, 0.0),  # a little late, as on any host
+        (TICK_S, LATE_S, TICK_S),  # a commit takes long, or messages wait
+        (TICK_S + LATE_S, 0.0, TICK_S + LATE_S),  # this process did nothing
+    ],
+)
+def test_the_time_in_which_the_coordinator_is_late_is_lost(passed_s, late_s, lost):
+    """All of it: what waits now has waited since then."""
+    assert lost_s(passed_s, late_s) == lost
+
+
+@pytest.mark.looptime
+async def test_ticks_say_how_much_time_was_lost():
+    """While commands wait to be stored, it is all; before and after, none."""
+    offered: list[Ticked] = []
+    part: Any = SimpleNamespace(run=for_ever, compactor=SimpleNamespace(run=for_ever))
+    pipeline: Any = SimpleNamespace(run=for_ever, offer=offered.append, flush=lambda: asyncio.sleep(0), late_s=0.0)
+    names = ("stream", "changes", "notifier", "artifacts", "dispatcher", "alarms", "poller", "health", "retention")
+    shell = Shell(pipeline=pipeline, link=part, **dict.fromkeys(names, part))
+    lost = []
+    async with shell.running():
+        for pipeline.late_s in (0.0, 3.0, 0.0):
+            await asyncio.sleep(10.5 * TICK_S)
+            lost.append(sum(tick.lost_s for tick in offered))
+            offered.clear()
+    assert lost == pytest.approx([0.0, 10 * TICK_S, 0.0], abs=TICK_S)

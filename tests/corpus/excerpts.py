@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from muster import Severity
 
@@ -14,10 +15,10 @@ HERE = Path(__file__).parent
 _PREFIX = re.compile(
     r"""\s*
     (?:\d+,\d+,\d+,-;)?                      # /dev/kmsg
-    (?:<\d+>)?                               # the level, as in pstore
+    (?:<(?P<level>\d)>)?                     # the level, as in pstore
     (?:kern\s*:\w+\s*:\s)?                   # dmesg --decode
     (?:\d{4}-\d\d-\d\dT[\d:.,+Z-]+\s)?       # a time as in ISO 8601
-    (?:(?:\w+\ +\d+\ )?\d\d:\d\d:\d\d\ )?    # the time of syslog
+    (?:(?:\w+\ +\d+\ )?\d\d:\d\d:\d\d(?:\.\d+)?\ +)?  # the time of syslog
     (?:(?:\S+\ )?kernel:\ )?                 # its host and program
     (?:\[[^\]]*\d\ ?\]\s?)?                  # the time of dmesg, also with --ctime or --reltime
     (?:\[\s*[TC]\d+\]\s)?                    # the thread or CPU that speaks
@@ -25,6 +26,13 @@ _PREFIX = re.compile(
     re.VERBOSE,
 )
 """What programs write before the kernel's own text."""
+
+
+class Line(NamedTuple):
+    """What the kernel said, and at which of its levels if the source has that."""
+
+    text: str
+    level: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +58,12 @@ class Excerpt:
         """Whether this is in the half that rules were not made after; decided by the text."""
         return hashlib.sha256(self.text.encode()).digest()[0] % 2 == 1
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Iterator[Line]:
         """The kernel's own texts, without what programs wrote before them."""
-        return [_PREFIX.sub("", line, count=1) for line in self.text.splitlines() if line.strip()]
+        for line in filter(str.strip, self.text.splitlines()):
+            prefix = _PREFIX.match(line)
+            assert prefix  # all of its parts are optional
+            yield Line(line[prefix.end() :], int(prefix["level"]) if prefix["level"] else None)
 
 
 def excerpts(kind: str) -> Iterator[Excerpt]:

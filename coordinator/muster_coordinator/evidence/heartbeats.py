@@ -14,8 +14,8 @@ tick looks only at these.
 | silence while we stood still, or our clock was set forward | three heartbeats after that |
 
 A last will says only that the broker lost the connection of a node. A broker that stops says it of every node, and then
-drops us too. Only the will of a node that was heard since we hear again counts: another one may be about the connection
-that the node had before, and the node is on its way back.
+drops us too. Only the will of a node that was heard since we connected counts: another one may be about the connection
+that the node had before, and the node is on its way back. A message that the broker had kept does not count as heard.
 
 Example: with a heartbeat of 10 s, a node is lost when nothing was heard from it for more than 30 s. The broker restarts
 and we hear again at 1,000: nobody is lost before 1,090. n1 is heard at 1,012 and its will comes at 1,020: it is lost at
@@ -61,21 +61,23 @@ class Heartbeats:
         self._lost_after_s = LOST_AFTER_HEARTBEATS * every_s
         self._heard: OrderedDict[str, float] = OrderedDict()  # the node that was heard longest ago comes first
         self._wills: dict[str, Will] = {}  # the oldest first
+        self._present: set[str] = set()  # heard since we connected, and since we were late
         self._is_deaf = False
         self._hears_since = -math.inf
         self._was_late_at = -math.inf
         self._looked_at = math.inf
 
-    def note(self, node: str, now: float) -> None:
-        """Notes that the node was heard at `now`."""
+    def note(self, node: str, now: float, *, kept: bool = False) -> None:
+        """Notes that the node was heard at `now`, or that the broker had `kept` what it said before."""
+        if not kept:
+            self._present.add(node)
         self._heard[node] = now
         self._heard.move_to_end(node)
         self._wills.pop(node, None)
 
     def note_will(self, node: str, cause: str, now: float) -> bool:
         """Notes the last will of a node. Returns whether it will be believed if nothing else is heard."""
-        hears_since = max(self._hears_since, self._was_late_at)
-        if self._is_deaf or self._heard.get(node, -math.inf) < hears_since:
+        if node not in self._present:
             return False
         self._wills.setdefault(node, Will(node, now, cause))
         return True
@@ -83,7 +85,7 @@ class Heartbeats:
     def stop_hearing(self) -> None:
         """Notes that no node can be heard: there is no connection to the broker."""
         self._is_deaf = True
-        self._wills.clear()
+        self._doubt_all()
 
     def hear_again(self, now: float) -> None:
         """Notes that from `now` on messages arrive as nodes send them."""
@@ -93,7 +95,7 @@ class Heartbeats:
         """Notes how old the messages are that arrive now."""
         if lag_s >= LATE_S:
             self._was_late_at = now
-            self._wills.clear()
+            self._doubt_all()
 
     def look(self, now: float) -> None:
         """Notes that we look for silent nodes now. If the last time is long ago, messages wait that came meanwhile."""
@@ -103,6 +105,7 @@ class Heartbeats:
     def give_up(self, node: str) -> None:
         """Removes a node that is lost."""
         del self._heard[node]
+        self._present.discard(node)
         self._wills.pop(node, None)
 
     def overdue(self, now: float) -> list[str]:
@@ -132,3 +135,8 @@ class Heartbeats:
             return True
         silent_since = max(heard, self._hears_since + RECONNECTED_WITHIN_S, self._was_late_at)
         return not self._is_deaf and now - silent_since > self._lost_after_s
+
+    def _doubt_all(self) -> None:
+        """Forgets the wills: each may be about a connection that its node has no longer."""
+        self._wills.clear()
+        self._present.clear()

@@ -97,7 +97,7 @@ class NodeRegistry:
         """
         node = self.nodes.get(name)
         if not kept or node is None or not node.online:
-            self.heartbeats.note(name, now)
+            self.heartbeats.note(name, now, kept=kept)
         if node is not None and node.online:
             node.last_seen = now
             if not node.is_heard:

@@ -11,15 +11,7 @@ from dataclasses import dataclass
 from muster.alarm import Alarm
 from muster.model import Json, Run
 from muster.references import Reference
-from muster.wire.messages import (
-    Ack,
-    AnyCommand,
-    AnyGroupReply,
-    InventoryReport,
-    Presence,
-    References,
-    Report,
-)
+from muster.wire.messages import Ack, AnyCommand, AnyGroupReply, InventoryReport, Presence, References, Report
 from muster_coordinator.model import quarantine_events as quarantine
 from muster_coordinator.model.baseline_commands import (
     EraseBaseline,
@@ -153,7 +145,9 @@ class BaselineReset:
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """Time has passed."""
+    """Time has passed. In `lost_s` seconds of it the coordinator was late itself, which is no fault of the nodes."""
+
+    lost_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

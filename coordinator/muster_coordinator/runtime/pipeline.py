@@ -127,6 +127,11 @@ class Pipeline:
         since = self._waiting_since if self._stored_since is None else self._stored_since
         return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
+    @property
+    def late_s(self) -> float:
+        """How long commands wait to be stored and sent, or messages to be taken, whichever is longer, in seconds."""
+        return max(self.backlog_age_s, self.fleet.load.lag_s)
+
     def feed(self, event: FleetEvent, entry: AuditEntry | None = None) -> asyncio.Event:
         """Passes an event to the fleet; may raise Refused. If it is a person's, the audit log gets the `entry`.
 

@@ -3,7 +3,7 @@
 import asyncio
 import fcntl
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,11 @@ END_EARLIER_SESSIONS = text(
 ).bindparams(name=SESSION_NAME)
 """An account may always end sessions of its own."""
 
+FREE_WITHIN_S = 5.0
+"""How long the end of the database waits for connections in use. Their users have been cancelled, but a server that
+does not answer may keep them.
+"""
+
 _OUR_MISTAKES = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """The errors that a driver raises for a wrong statement, not for a broken database."""
 
@@ -85,7 +90,7 @@ class Database:
         self.unread = Unread()
         self._lock = lock
         self._epoch: str | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._in_use: set[asyncio.Task[None]] = set()
 
     def write_only_in(self, epoch: int) -> None:
         """From now on refuses to write after the epoch of the leader has changed. Only a server can be shared."""
@@ -96,7 +101,7 @@ class Database:
     async def writing(self) -> AsyncIterator[AsyncConnection]:
         """A transaction. Raises WriteFailed if the database refuses it, LeadershipLost if another leader has begun."""
         try:
-            async with self._connected() as connection, connection.begin():
+            async with self.connected() as connection, connection.begin():
                 if self._epoch is not None:
                     await _require_epoch(connection, self._epoch)
                 yield connection
@@ -109,7 +114,7 @@ class Database:
     async def reading(self) -> AsyncIterator[AsyncConnection]:
         """A connection for reading. Raises ReadFailed if the database cannot be read."""
         try:
-            async with self._connected() as connection:
+            async with self.connected() as connection:
                 yield connection
         except _OUR_MISTAKES:
             raise
@@ -117,31 +122,52 @@ class Database:
             raise ReadFailed(f"the database cannot be read: {reason_of(error)}") from None
 
     async def close(self) -> None:
-        """Closes all connections. It waits for those that return to the pool: the pool closes only idle ones."""
-        if self._closing:
-            await asyncio.wait(self._closing)
-        await self.engine.dispose()
-        if self._lock is not None:
-            os.close(self._lock)
+        """Closes all connections. A cancellation does not interrupt it: an open connection would outlive the loop."""
+        await _uninterrupted(self._close())
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[AsyncConnection]:
-        """A connection from the pool. A cancellation interrupts neither its opening nor its closing.
+    async def connected(self) -> AsyncIterator[AsyncConnection]:
+        """A connection from the pool, with the errors of the driver. No cancellation leaves it open.
 
         The pool may have to open the file first, which aiosqlite does in a thread. If the task were cancelled
         meanwhile, such as at the coordinator's end, the file would stay open: aiosqlite then drops the connection that
         the thread returns.
         """
-        connection = self.engine.connect()
+        connection, is_over = self.engine.connect(), asyncio.Event()
         opening = asyncio.ensure_future(connection.start())
+        use = asyncio.create_task(_closed_after(is_over, connection, opening))
+        self._in_use.add(use)
+        use.add_done_callback(self._in_use.discard)
         try:
             await asyncio.shield(opening)
             yield connection
         finally:
-            closing = asyncio.create_task(_closed(connection, opening))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
-            await asyncio.shield(closing)
+            is_over.set()
+            await asyncio.shield(use)
+
+    async def _close(self) -> None:
+        """Closes the connections in use as soon as they are free, because the pool closes only idle ones.
+
+        The server of the API cancels its handlers at its end, and does not wait until they have ended.
+        """
+        if self._in_use:
+            await asyncio.wait(self._in_use, timeout=FREE_WITHIN_S)
+        await self.engine.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+async def _uninterrupted(work: Coroutine[None, None, None]) -> None:
+    """Does the work to its end, and only then lets a cancellation take effect."""
+    task, cancelled = asyncio.create_task(work), None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    await task
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _require_epoch(connection: AsyncConnection, epoch: str) -> None:
@@ -151,8 +177,9 @@ async def _require_epoch(connection: AsyncConnection, epoch: str) -> None:
         raise LeadershipLost("another coordinator has begun to lead the fleet; it has the newer epoch in the database")
 
 
-async def _closed(connection: AsyncConnection, opening: asyncio.Future[AsyncConnection]) -> None:
-    """Closes the connection as soon as it is open, unless it could not be opened."""
+async def _closed_after(is_over: asyncio.Event, connection: AsyncConnection, opening: asyncio.Future[Any]) -> None:
+    """Closes the connection when its use is over and it is open, unless it could not be opened."""
+    await is_over.wait()
     await asyncio.wait((opening,))
     if not opening.exception():
         await connection.close()
@@ -188,8 +215,8 @@ async def open_database(settings: Settings) -> Database:
         event.listen(engine.sync_engine, "connect", _name_session)
     database = Database(engine, lock)
     try:
-        await _try_options(engine)
-        async with engine.begin() as connection:
+        await _try_options(database)
+        async with database.connected() as connection, connection.begin():
             await connection.run_sync(_upgrade)
     except (DBAPIError, OSError, UnicodeDecodeError) as error:
         await database.close()
@@ -211,13 +238,14 @@ def _upgrade(connection: Connection) -> None:
     upgrade(connection)
 
 
-async def _try_options(engine: AsyncEngine) -> None:
+async def _try_options(database: Database) -> None:
     """Connects once. Raises SettingsError if the driver refuses an option of the URL.
 
     The driver's own error would quote the option, which may be a password.
     """
     try:
-        await (await engine.connect()).close()
+        async with database.connected():
+            pass
     except UnicodeDecodeError:  # SQLite quotes a damaged schema
         raise
     except (TypeError, ValueError):

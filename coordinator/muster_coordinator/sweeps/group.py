@@ -27,7 +27,6 @@ without a result starts a short grace period, in which the others may still repo
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from muster.model import Verdict
@@ -47,6 +46,7 @@ from muster_coordinator.model.orders import Orders, OrderT
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, GroupState
 from muster_coordinator.sweeps.formation import GroupTask
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
+from muster_coordinator.sweeps.group_table import TRANSITIONS, GroupStep
 from muster_coordinator.sweeps.member import (
     DECLINED_OTHERWISE,
     LOST,
@@ -62,8 +62,12 @@ from muster_coordinator.sweeps.member import (
 FORMING_S = 10.0
 """How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.
 
-The time to store the groups and to send hundreds of invitations is included.
+The time to store the groups and to send hundreds of invitations is included, unless it shows that the coordinator is
+late (`Ticked`).
 """
+
+MOST_POSTPONED_S = 60.0
+"""How long a group waits for a coordinator that is late itself. A busy disk takes up to a minute."""
 
 PREPARING_S = 60.0
 """Importing torch from a cold network disk takes most of a minute."""
@@ -76,41 +80,6 @@ ABORT_GRACE_S = 2.0
 
 RELEASE_TTL_S = 300.0
 """How long an Abort is valid. A member that was cut off may hold the group for that long."""
-
-
-class GroupStep(StrEnum):
-    """The meaning of the facts about all members for the group."""
-
-    ALL_ACCEPTED = "every member has accepted"
-    ALL_READY = "every member is ready"
-    ALIVE = "a member shows a sign of life"
-    ALL_FINISHED = "every member has finished"
-    FAULT = "a member cannot go on"
-    OVERDUE = "the deadline has passed"
-    CALLED_OFF = "the sweep is over"
-
-
-# Not a text for `parse_state_table`: a cell has two values, the next state and how the group ended.
-TRANSITIONS: dict[tuple[GroupState, GroupStep], tuple[GroupState, Ending | None]] = {
-    (GroupState.FORMING, GroupStep.ALL_ACCEPTED): (GroupState.ELECTED, None),
-    (GroupState.FORMING, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.FORMING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.ELECTED, GroupStep.ALL_READY): (GroupState.READY, None),
-    (GroupState.ELECTED, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.ELECTED, GroupStep.FAULT): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, GroupStep.OVERDUE): (GroupState.ENDED, Ending.NOT_FORMED),
-    (GroupState.ELECTED, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, GroupStep.ALIVE): (GroupState.RUNNING, None),
-    (GroupState.READY, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.READY, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.READY, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.READY, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, GroupStep.ALL_FINISHED): (GroupState.ENDED, Ending.FINISHED),
-    (GroupState.RUNNING, GroupStep.FAULT): (GroupState.ENDED, Ending.ABORTED),
-    (GroupState.RUNNING, GroupStep.OVERDUE): (GroupState.ENDED, Ending.TIMED_OUT),
-    (GroupState.RUNNING, GroupStep.CALLED_OFF): (GroupState.ENDED, Ending.ABORTED),
-}
 
 
 @dataclass(slots=True)
@@ -134,6 +103,7 @@ class Group:
     blamed: tuple[Blame, ...] = field(default=(), init=False)
     world_size: int = field(default=0, init=False)
     deadline: float = field(init=False)
+    postponed_s: float = field(default=0.0, init=False)
     facts: dict[str, GroupMember] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -144,7 +114,8 @@ class Group:
         """The invitations."""
         params = {**self.task.params, "by_rail": True} if self.by_rail else self.task.params
         content = {"check": self.task.check, "params": params, "timeout_s": self.task.timeout_s}
-        return [self._order(node, Join, self.started_at, FORMING_S, **content) for node in self.members]
+        ttl_s = FORMING_S + MOST_POSTPONED_S
+        return [self._order(node, Join, self.started_at, ttl_s, **content) for node in self.members]
 
     def handle(self, event: GroupEvent, now: float) -> list[FleetCommand]:
         """The commands that follow from `event`."""
@@ -265,6 +236,11 @@ class Group:
             return False
         first, *others = (self.facts[node].address for node in self.members)
         return is_own_host(first) and not all(map(is_own_host, others))
+
+    def postpone_deadline(self, by_s: float) -> None:
+        """Postpones the deadline: the members are not to blame for what the coordinator was late."""
+        by_s = min(by_s, MOST_POSTPONED_S - self.postponed_s)
+        self.deadline, self.postponed_s = self.deadline + by_s, self.postponed_s + by_s
 
     def shorten_deadline(self, now: float) -> None:
         """Shortens the deadline: the others have ABORT_GRACE_S left to report."""

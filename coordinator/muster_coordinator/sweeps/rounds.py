@@ -49,6 +49,11 @@ class Round:
         """The group that this node is in now."""
         return self._live_with.get(node)
 
+    def postpone_deadlines(self, by_s: float) -> None:
+        """Postpones the deadlines of all live groups, because the coordinator was late itself."""
+        for group in self.live.values():
+            group.postpone_deadline(by_s)
+
     def begin(self, group: Group, formation: Formation) -> None:
         """Notes that a waiting group is being formed."""
         self.drop(formation)

@@ -131,6 +131,8 @@ class Sweep:
         """The commands that follow from `event`."""
         if self._round is None:
             return []
+        if isinstance(event, Ticked) and event.lost_s:
+            self._round.postpone_deadlines(event.lost_s)
         commands: list[FleetCommand] = []
         for group in self._concerned(self._round, event, now):
             commands += self._feed(self._round, group, event, now)

@@ -1,8 +1,11 @@
 """The database's connections. What is stored in it stands with the store."""
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
+from collections.abc import Coroutine
+from itertools import count
 
 import pytest
 
@@ -31,6 +34,83 @@ def open_slowly(monkeypatch):
     connect = sqlite3.connect
     monkeypatch.setattr("sqlite3.connect", lambda *args, **options: connect(*args, factory=Connection, **options))
     return Opening
+
+
+class CancelledInWait(Coroutine):
+    """Does the work of a coroutine, whose task is cancelled when it waits for the `number`th time, from 0."""
+
+    def __init__(self, number, work):
+        self._left, self._work = number, work
+
+    def send(self, value):
+        task, awaited = asyncio.current_task(), self._work.send(value)
+        if self._left == 0 and task is not None:
+            task.cancel()
+        self._left -= 1
+        return awaited
+
+    def throw(self, *error):
+        return self._work.throw(*error)
+
+    def close(self):
+        self._work.close()
+
+    def __await__(self):
+        return self
+
+
+@pytest.fixture
+def open_files(monkeypatch):
+    """The connections to files that are not closed."""
+    files = set()
+
+    class Connection(sqlite3.Connection):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            files.add(self)
+
+        def close(self):
+            super().close()
+            files.remove(self)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr("sqlite3.connect", lambda *args, **options: connect(*args, factory=Connection, **options))
+    return files
+
+
+async def test_no_file_is_left_open_wherever_its_opening_or_its_closing_is_cancelled(tmp_path, open_files):
+    """In each of the waits of both, one after the other."""
+
+    async def open_and_close():
+        await (await open_database(Settings(data_dir=tmp_path))).close()
+
+    await open_and_close()  # creates the tables
+    for number in count():
+        task = asyncio.create_task(CancelledInWait(number, open_and_close()))
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert not open_files, f"cancelled in wait {number}"
+        if not task.cancelled():
+            break
+    assert number > 2
+
+
+async def test_closing_waits_for_a_user_that_is_cancelled_and_has_not_ended(tmp_path, open_files):
+    """As aiohttp leaves the handlers of requests at the end of its server."""
+    database, reads = await open_database(Settings(data_dir=tmp_path)), asyncio.Event()
+
+    async def read():
+        async with database.reading():
+            reads.set()
+            await asyncio.Event().wait()
+
+    user = asyncio.create_task(read())
+    await reads.wait()
+    user.cancel()
+    await database.close()
+    assert not open_files
+    with pytest.raises(asyncio.CancelledError):
+        await user
 
 
 @pytest.mark.parametrize("use", ["reading", "writing"])

@@ -22,12 +22,12 @@ from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
     FORMING_S,
     LISTENERS,
+    MOST_POSTPONED_S,
     PREPARING_S,
     RUN_GRACE_S,
-    TRANSITIONS,
-    GroupStep,
 )
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
+from muster_coordinator.sweeps.group_table import TRANSITIONS, GroupStep
 from muster_coordinator.sweeps.member import LONGEST_DOUBT_S
 
 EVENTS: dict[str, GroupEvent] = {
@@ -150,6 +150,19 @@ def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: f
     assert (made.state, made.ending) == (GroupState.ENDED, ending)
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "silent"), ("3", "silent")]
     assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is Ending.TIMED_OUT else ["1", "2", "3"])
+
+
+def test_members_are_not_blamed_for_a_late_coordinator() -> None:
+    """A deadline is postponed by the time that the coordinator lost, a minute at most, and invitations live as long."""
+    made = group(GroupState.FORMING)
+    invitations = [command.command for command in made.begin() if isinstance(command, SendCommand)]
+    assert {order.expires_at for order in invitations} == {FORMING_S + MOST_POSTPONED_S}
+    made.postpone_deadline(7.0)
+    assert made.handle(Ticked(), FORMING_S + 6.9) == []
+    made.postpone_deadline(600.0)
+    assert made.handle(Ticked(), FORMING_S + MOST_POSTPONED_S - 0.1) == []
+    made.handle(Ticked(), FORMING_S + MOST_POSTPONED_S)
+    assert [(blame.node, blame.reason) for blame in made.blamed] == [(node, "silent") for node in made.members]
 
 
 def test_a_member_whose_will_has_come_explains_why_the_others_failed() -> None:

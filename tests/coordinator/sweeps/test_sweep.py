@@ -121,6 +121,18 @@ def test_silence_is_waited_for_only_once() -> None:
     assert record.ended_at <= FORMING_S + ABORT_GRACE_S + 10
 
 
+def test_a_late_coordinator_finds_nobody_silent() -> None:
+    """The invitations took longer to be stored than members have to answer; the sweep goes on as if nothing was."""
+    play = Play(plan(Strategy.PAIRS, 6), n3="wrong")
+    for second in range(1, 16):
+        play.now = float(second)
+        play.sweep.handle(Ticked(lost_s=1.0), play.now)
+    record = play.to_end()
+    assert [failed.node for failed in record.failed_nodes] == ["n3"]
+    assert set(record.cleared_nodes) == set(record.nodes) - {"n3"}
+    assert not record.absent
+
+
 def test_nothing_but_failures_ends_after_some_rounds() -> None:
     """When every group fails, nobody is convicted and the sweep does not go on forever."""
     everybody: dict[str, Any] = {f"n{number}": "run.raised" for number in range(8)}

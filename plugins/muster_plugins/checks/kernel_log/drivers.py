@@ -9,8 +9,8 @@ The table is `drivers.toml`. Each part, such as the disks, has a list of drivers
 Example: `lpfc 0000:82:00.0: 2:(0):2755 ADISC failure` is a fault, because each failure of a disk controller counts.
 `i40e 0000:3b:00.1: Failed configuring TC map 0` is none, because a network adapter works without traffic classes.
 
-What is read here is a WARNING; an ERROR needs a rule of its own. If the kernel's level is known, it must be at least as
-bad as the `level` of the part.
+What is read here is a WARNING; an ERROR needs a rule of its own. If the kernel's level is known, a message milder than
+the `level` of the part counts only if the device is lost: drivers tell resets and timeouts as information, too.
 """
 
 import re
@@ -28,6 +28,8 @@ from muster_plugins.checks.kernel_log.record_parser import Record
 
 LEVEL_WARNING = 4
 """The kernel's level `warning`; what is worse has a lower one (Linux, include/linux/kern_levels.h)."""
+
+LEVEL_DEBUG = 7
 
 ANY_OTHER = "*"
 """In place of a driver: any other one whose device is at a PCI address."""
@@ -80,7 +82,7 @@ class FailureWords(Data):
 class NodePart(Data):
     """One row: a part of the node, its drivers, and the event that their failures are.
 
-    `level` is the mildest of the kernel's levels at which a line counts.
+    `level` is the mildest of the kernel's levels at which not only lost devices count.
     """
 
     code: str
@@ -120,9 +122,11 @@ def by_words(record: Record) -> KernelEvent | None:
     """The fault that the words of a record tell of; None without one, or if no driver speaks that matters."""
     head = _HEAD.match(record.text)
     part = head and _part(head)
-    if not head or not part or (record.level is not None and record.level > part.level):
+    level = LEVEL_WARNING if record.level is None else record.level
+    if not head or not part or level == LEVEL_DEBUG:
         return None
-    if not driver_table().words.tell(record.text[head.end() :].lower(), part.counts):
+    counted = part.counts if level <= part.level else Counted.LOST
+    if not driver_table().words.tell(record.text[head.end() :].lower(), counted):
         return None
     address = normal_address(head["address"] or record.device or "")
     return KernelEvent(

@@ -32,6 +32,19 @@ FAULTS = [
     ("i40e 0000:17:00.1: VSI seid 391 Rx ring 72 disable timeout", "nic_error INSPECT_HARDWARE 0000:17:00.1"),
     ("hns3 0000:01:00.0: fail to initialize hw, ret = -110", "nic_error INSPECT_HARDWARE 0000:01:00.0"),
     ("infiniband mlx5_0: Couldn't open port 1 for agents", "nic_error INSPECT_HARDWARE mlx5_0"),
+    (
+        "ice 0000:18:00.0: Error during VSI rebuild: 0. Unload and reload the driver.",
+        "nic_error INSPECT_HARDWARE 0000:18:00.0",
+    ),
+    # A setting stands in the line, but something else timed out.
+    (
+        "idpf 0000:83:00.0: Transaction timed-out (op:504 cookie:be00 vc_op:504 salt:be timeout:2000ms)",
+        "nic_error INSPECT_HARDWARE 0000:83:00.0",
+    ),
+    (
+        "ufshcd-mtk 112b0000.ufshci: ufshcd_try_to_abort_task: cmd pending in the device. tag = 7",
+        "disk_error INSPECT_HARDWARE 112b0000.ufshci",
+    ),
     ("amdgpu 0000:62:00.0: amdgpu: Mode2 reset failed!", "gpu_error INSPECT_HARDWARE 0000:62:00.0"),
     (
         "[drm:uvd_v4_2_start [amdgpu]] *ERROR* UVD not responding, trying to reset the VCPU!!!",
@@ -70,6 +83,9 @@ NO_FAULTS = [
     "BTRFS info (device bcache8): allowing degraded mounts",
     "gfs2: GFS2 installed",
     "xe 0000:00:02.0: [drm] *ERROR* Failed to write source OUI",
+    "amdgpu 0000:c1:00.0: [drm] *ERROR* [CRTC:80:crtc-0] flip_done timed out",
+    "ice 0000:c1:00.1: Failed to configure RSS hash for VSI 8, error -5",
+    "sfc 0000:5e:00.0: Insufficient resources for 12 XDP event queues (24 other channels, max 32)",
     # No job needs what these drive.
     "iwlwifi 0000:06:00.0: Error sending REPLY_SCAN_CMD: time out after 2000ms.",
     "i915 0000:00:02.0: [drm] *ERROR* GuC load failed: status = 0x00000020",
@@ -101,10 +117,11 @@ def test_refused_requests_settings_and_other_devices_are_no_faults(line):
     [
         (" session7: session recovery timed out after 120 secs", LEVEL_INFO),
         ("hns3 0000:01:00.0: fail to initialize hw, ret = -110", LEVEL_WARNING),
+        ("i40e 0000:17:00.1: VSI seid 391 Rx ring 72 disable timeout", LEVEL_INFO),
     ],
 )
 def test_the_kernels_own_level_has_a_say(line, mildest):
-    """Warnings count, and what is worse; of disks, information too, because SCSI does not warn."""
+    """Warnings count, and what is worse; of disks and of what is lost, information too: not all drivers warn."""
     assert told_by(line, level=mildest + 1) is None
     assert told_by(line, level=mildest) == told_by(line, level=0) == told_by(line) is not None
 

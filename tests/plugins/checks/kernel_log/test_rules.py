@@ -121,7 +121,49 @@ REAL = [
         "NVRM: GPU 0000:04:00.0: RmInitAdapter failed! (0x62:0x40:2192)",
         "gpu_not_initialised ERROR REBOOT_NODE 0000:04:00.0",
     ),
+    (
+        "NVRM kfspSendBootCommands_GH100: FSP boot cmds failed. RM cannot boot.",
+        "gpu_not_initialised ERROR REBOOT_NODE None",
+    ),
+    ("NVRM: pci_enable_device failed, aborting", "gpu_not_initialised ERROR REBOOT_NODE None"),
+    (
+        "NVRM: GPU0 _issueRpcAndWait: rpcSendMessage failed with status 0x0000000f for fn 10 sequence 800!",
+        "off_the_bus ERROR REBOOT_NODE None",
+    ),
+    (
+        "amdgpu 0000:83:00.0: amdgpu: Fatal error during GPU init",
+        "gpu_not_initialised ERROR REBOOT_NODE 0000:83:00.0",
+    ),
+    ("amdgpu 0000:95:00.0: amdgpu: GPU reset(19) failed", "gpu_not_initialised ERROR REBOOT_NODE 0000:95:00.0"),
+    (
+        "amdgpu 0000:83:00.0: sw_init of IP block <vega20_ih> failed -22",
+        "gpu_not_initialised ERROR REBOOT_NODE 0000:83:00.0",
+    ),
+    ("amdgpu: probe of 0000:c3:00.0 failed with error -12", "gpu_not_initialised ERROR REBOOT_NODE 0000:c3:00.0"),
+    (
+        "[drm:amdgpu_device_ip_init [amdgpu]] *ERROR* hw_init of IP block <psp> failed -22",
+        "gpu_not_initialised ERROR REBOOT_NODE None",
+    ),
     ("RIP: 0010:mlx5e_poll_ico_cq+0x8b/0x1a0 [mlx5_core]", "driver_fault WARNING REBOOT_NODE None"),
+    ("mm/pgtable-generic.c:50: bad pmd c00600c2800001be.", "kernel_oops WARNING REBOOT_NODE None"),
+    (
+        "pci 0000:84:00.0: unknown header type 7f, ignoring device",
+        "pcie_device_removed WARNING INSPECT_HARDWARE 0000:84:00.0",
+    ),
+    (
+        "pcieport 0000:97:02.0: DPC: Data Link Layer Link Active not set in 1000 msec",
+        "pcie_link_failed ERROR INSPECT_HARDWARE 0000:97:02.0",
+    ),
+    (
+        "iommu ivhd0: AMD-Vi: Event logged [IOTLB_INV_TIMEOUT device=0000:0b:00.0 address=0x100215ba0]",
+        "iommu_timeout WARNING REBOOT_NODE None",
+    ),
+    (
+        "mlx5_core 0000:61:00.0: mlx5_function_enable:1215:(pid 3235): enable hca failed",
+        "nic_not_started ERROR REBOOT_NODE 0000:61:00.0",
+    ),
+    ("tx_timeout recovery level 2, hung_queue 31", "nic_queue_timeout WARNING INSPECT_HARDWARE None"),
+    ("r8152 4-1:1.0 eth1: Tx timeout", "nic_queue_timeout WARNING INSPECT_HARDWARE None"),
     ("watchdog: BUG: soft lockup - CPU#94 stuck for 226906s! [swapper/94:0]", "cpu_locked_up WARNING REBOOT_NODE None"),
     ("INFO: task kworker/13:2:4055883 blocked for more than 120 seconds.", "task_hung WARNING NONE None"),
     (
