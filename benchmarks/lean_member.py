@@ -47,9 +47,9 @@ class LeanMember:
         self._part: _Part | None = None
 
     def obey(self, payload: bytes) -> None:
-        """Carries out an order."""
+        """Carries out an order about a group, and no other."""
         order = from_json(payload)
-        kind, group, now = order["kind"], order["group"], time.time()
+        kind, group, now = order["kind"], order.get("group"), time.time()
         part = self._part if self._part is not None and self._part.group == group else None
         is_late = kind in ("join", "prepare") and now > parse_instant(order["expires_at"])
         if is_late or (kind == "prepare" and part is None):

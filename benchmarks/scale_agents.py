@@ -3,7 +3,7 @@
 What a real agent measured, its inventory and its checks come from a file (see `scale_template`). Each simulated agent
 repeats these runs at their cadence, from a share of the interval that depends on its name, as a real schedule does, and
 with other noise each time (see `scale_runs`). It also takes part in sweeps, with a simulated payload (see
-`sweep_member`). Simulated are the measurements, the processes and the outbox, which is in memory.
+`lean_member`). Simulated are the measurements, the processes and the outbox, which is in memory.
 
 Arguments: the URL of the broker, the file, and the first and last number of its nodes. It ends with its standard input,
 on which commands come as lines:
