@@ -9,5 +9,7 @@ def read_secret(path: Path, key: str) -> str:
     """The secret in a file that the setting `key` names, without the final newline."""
     try:
         return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SettingsError(f"{key}: cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise SettingsError(f"{key}: cannot read {path}: {error}") from None

@@ -28,9 +28,9 @@ def to_toml(table: Mapping[str, Any]) -> str:
 
 
 def _table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    if path:
-        yield f"\n[{'.'.join(map(_key, path))}]"
     tables = {name: value for name, value in table.items() if isinstance(value, Mapping)}
+    if path and (not tables or len(tables) < len(table)):
+        yield f"\n[{'.'.join(map(_key, path))}]"
     for name, value in table.items():
         if name not in tables:
             yield _line(name, value)

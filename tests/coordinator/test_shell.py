@@ -111,7 +111,8 @@ async def test_ticks_say_how_much_time_was_lost():
     shell = Shell(pipeline=pipeline, link=part, **dict.fromkeys(names, part))
     lost = []
     async with shell.running():
-        for pipeline.late_s in (0.0, 3.0, 0.0):
+        for late_s in (0.0, 3.0, 0.0):
+            pipeline.late_s = late_s
             await asyncio.sleep(10.5 * TICK_S)
             lost.append(sum(tick.lost_s for tick in offered))
             offered.clear()

@@ -266,6 +266,7 @@ def test_check_refuses_a_plugins_wrong_section(muster):
         {"a": 1, "b": 'x\n"ü', "c": [1, 2.5, "y"], "d": True},
         {"t": {"x": 1, "u": {"y": [{"z": 1, "w": {"v": []}}]}}, "last": False},
         {"odd key": {"7 of 9": 1, "": 2}},
+        {"t": {}, "u": {"v": {}}},
     ],
 )
 def test_toml_reads_back_the_same(table):
@@ -276,6 +277,11 @@ def test_toml_reads_back_the_same(table):
 def test_toml_has_no_null():
     """A value that is not set is a comment."""
     assert to_toml({"a": None}) == "# a is not set"
+
+
+def test_a_table_that_has_only_tables_has_no_line_of_its_own():
+    """It says nothing to the reader."""
+    assert to_toml({"a": {"b": {"c": 1}}}) == "[a.b]\nc = 1"
 
 
 PART = """

@@ -1,6 +1,7 @@
 """What `muster init` writes works: a fleet runs from it, and Kubernetes takes its manifests."""
 
 import base64
+import contextlib
 import json
 import os
 import pty
@@ -35,8 +36,9 @@ def init(directory, *arguments):
 
 
 def contents(directory):
-    """Every file with its content."""
-    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    """Every file with its content, but for what the authority notes down beside its key and certificate."""
+    notes = {*directory.glob("authority/**/*")} - {*directory.glob("authority/ca.*")}
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file() and path not in notes}
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +57,14 @@ DEBIAN = "pid_file {directory}/mosquitto.pid\npersistence true\npersistence_loca
 """The settings of Debian's Mosquitto, to which ours are added."""
 
 
-@pytest.fixture(scope="module")
-def broker(written, new_mosquitto, tmp_path_factory):
+@contextlib.contextmanager
+def served(written, new_mosquitto, directory):
     """The port of the written listener, in a Mosquitto as Debian starts it, with the written settings in conf.d."""
     port = free_port()
-    directory = tmp_path_factory.mktemp("broker")
     (directory / "conf.d").mkdir()
     shutil.copytree(written / "broker", directory / "muster")
     text = (written / "broker" / "muster.conf").read_text()
-    assert text.count("/etc/mosquitto/muster") == 5
+    assert text.count("/etc/mosquitto/muster") == 6
     text = text.replace("listener 8883\n", f"listener {port} 127.0.0.1\n").replace(
         "/etc/mosquitto/muster", str(directory / "muster")
     )
@@ -72,19 +73,26 @@ def broker(written, new_mosquitto, tmp_path_factory):
         yield port
 
 
+def settings_on_host(files, port, directory) -> Path:
+    """A copy of a host's files, whose settings have the paths and the port that this machine has for them."""
+    shutil.copytree(files, directory)
+    file: Path = directory / "muster.toml"
+    text = file.read_text().replace("/etc/muster", str(directory)).replace(":8883", f":{port}")
+    file.write_text(text.replace("/var/lib/muster", str(directory / "data")))
+    return file
+
+
+@pytest.fixture(scope="module")
+def broker(written, new_mosquitto, tmp_path_factory):
+    """The port of the fleet's broker."""
+    with served(written, new_mosquitto, tmp_path_factory.mktemp("broker")) as port:
+        yield port
+
+
 @pytest.fixture(scope="module")
 def installed(written, broker, tmp_path_factory):
-    """Gives the settings file of a host, with the paths and the port that this machine has for them."""
-
-    def install(place: str) -> Path:
-        directory = tmp_path_factory.mktemp("etc") / "muster"
-        shutil.copytree(written / place, directory)
-        file: Path = directory / "muster.toml"
-        text = file.read_text().replace("/etc/muster", str(directory)).replace(":8883", f":{broker}")
-        file.write_text(text.replace("/var/lib/muster", str(directory / "data")))
-        return file
-
-    return install
+    """Gives the settings file of a host."""
+    return lambda place: settings_on_host(written / place, broker, tmp_path_factory.mktemp("etc") / "muster")
 
 
 def examined(role, file, **settings):
@@ -213,6 +221,59 @@ def test_a_second_call_adds_nodes_and_nothing_else(tmp_path):
     assert new == {("nodes", "gpu-02"), ("nodes", "gpu-03"), ("ansible", "inventory")}
     assert "has all of this already" in init(directory).stdout
     assert contents(directory) == after
+
+
+def way_in(files, port, directory):
+    """What `muster doctor agent` says about the broker on a host with these files."""
+    file = settings_on_host(files, port, directory)
+    return examined("agent", file, MUSTER_AGENT__LISTEN=free_address())[1]["broker"]
+
+
+def test_a_node_that_has_left_is_refused(new_mosquitto, tmp_path):
+    """By the broker, with all certificates that it ever had. It may come back with a new one."""
+    directory = tmp_path / "c"
+    assert init(directory, *FLEET).returncode == 0
+    gone = tmp_path / "gone"
+    shutil.copytree(directory / "nodes" / "gpu-02", gone)
+    (directory / "nodes" / "gpu-02" / "tls.crt").unlink()
+    assert init(directory).returncode == 0
+    renewed = tmp_path / "renewed"
+    shutil.copytree(directory / "nodes" / "gpu-02", renewed)
+    (tmp_path / "before").mkdir()
+    with served(directory, new_mosquitto, tmp_path / "before") as port:
+        assert way_in(gone, port, tmp_path / "1")["verdict"] == "PASS"
+    done = init(directory, "--revoke", "gpu-02")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in directory.glob("nodes/*")] == ["gpu-01"]
+    assert "gpu-02" not in (directory / "ansible" / "inventory" / "hosts").read_text()
+    assert init(directory, "--nodes", "gpu-02").returncode == 0
+    (tmp_path / "after").mkdir()
+    with served(directory, new_mosquitto, tmp_path / "after") as port:
+        for number, old in enumerate((gone, renewed), 2):
+            answer = way_in(old, port, tmp_path / str(number))
+            assert (answer["verdict"], "certificate revoked" in answer["detail"]) == ("FAIL", True), answer
+        for node in NODES:
+            assert way_in(directory / "nodes" / node, port, tmp_path / node)["verdict"] == "PASS"
+
+
+def test_only_a_node_that_had_a_certificate_is_revoked(tmp_path):
+    """And only if the broker's settings have the list. A wrong --directory does not become a new fleet."""
+    directory = tmp_path / "c"
+    wrong = init(directory, *FLEET, "--revoke", "gpu-02")
+    assert (wrong.returncode, directory.exists()) == (64, False)
+    assert "has no fleet yet" in wrong.stderr
+    assert init(directory, *FLEET).returncode == 0
+    before = contents(directory)
+    unknown = init(directory, "--revoke", "gpu-03")
+    assert (unknown.returncode, contents(directory)) == (64, before)
+    assert "has no certificate for 'gpu-03'" in unknown.stderr
+    settings = directory / "broker" / "muster.conf"
+    settings.write_text(settings.read_text().replace("crlfile ", "#"))
+    before = contents(directory)
+    unread = init(directory, "--revoke", "gpu-02")
+    assert (unread.returncode, contents(directory)) == (64, before)
+    assert "write it again with --overwrite" in unread.stderr
+    assert init(directory, "--revoke", "gpu-02", "--overwrite").returncode == 0
 
 
 def test_other_options_need_overwrite(tmp_path):

@@ -46,6 +46,7 @@ ELSEWHERE = {
     "muster check run script.": "tests/plugins/checks/script/test_check.py",
     "muster coordinator": "tests/coordinator/test_coordinator_daemon.py",
     "muster init --nodes": "tests/deploy/test_init.py",
+    "muster init --revoke": "tests/deploy/test_init.py",
     "muster preflight": "tests/agent/acceptance/test_preflight_processes.py",
     "muster node forget": "tests/coordinator/cli/test_quarantine.py",
     "muster quarantine release NODE --untested": "tests/coordinator/cli/test_quarantine.py",

@@ -64,10 +64,7 @@ class ManagedFleet:
         known_hosts = directory / "known_hosts"
         known_hosts.write_text(f"* {host_key}")
         self._values = {"operator": OPERATOR, "key": key, "known_hosts": known_hosts}
-        done = run_muster(
-            *("init", "systemd", "--host", HUB, "--nodes", ",".join(NODES), "--directory", str(self.config))
-        )
-        assert done.returncode == 0, done.stderr
+        self.init("systemd", "--host", HUB, "--nodes", ",".join(NODES))
         for node in NODES:
             with self.settings(node).open("a") as file:
                 file.write(f"\n{to_toml(SIMULATED)}\n")
@@ -75,6 +72,11 @@ class ManagedFleet:
             variables = self.config / "ansible" / "inventory" / "host_vars" / f"{host.name}.yml"
             variables.parent.mkdir(exist_ok=True)
             variables.write_text(f"ansible_host: {host.address}\n")
+
+    def init(self, *arguments: str) -> None:
+        """Calls `muster init` for the directory."""
+        done = run_muster("init", *arguments, "--directory", str(self.config))
+        assert done.returncode == 0, done.stderr
 
     def settings(self, node: str) -> Path:
         return self.config / "nodes" / node / "muster.toml"

@@ -232,6 +232,21 @@ def test_nodes_are_not_changed_while_nobody_watches(fleet):
 LEFT = "ls -d /opt/muster* /etc/muster* /etc/systemd/system/muster* /etc/mosquitto/muster /var/lib/muster 2>/dev/null"
 
 
+def test_a_node_that_has_left_is_refused(fleet):
+    """Once it is revoked, by the broker, which restarts alone. With a new certificate the node is back."""
+    node, settings, before = NODES[2], fleet.settings(NODES[2]).read_text(), fleet.started()
+    fleet.init("--revoke", node)
+    fleet.install("--limit", HUB)
+    assert restarted(fleet, before) == {f"{HUB} mosquitto"}
+    refused = "journalctl --unit muster-agent | grep 'certificate revoked'"
+    wait_for(lambda: fleet.hosts[node].call(refused).returncode == 0, "the broker's reason in the log of the node")
+
+    fleet.init("--nodes", node)
+    fleet.settings(node).write_text(settings)
+    fleet.install()
+    wait_for(lambda: healths(fleet) == dict.fromkeys(NODES, "HEALTHY"), "healthy nodes")
+
+
 def test_muster_is_removed(fleet):
     """From one node, which keeps its reports and comes back; then from all hosts with all that they have kept."""
     done = fleet.play("uninstall.yml", "--limit", NODES[0])

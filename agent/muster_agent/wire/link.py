@@ -25,7 +25,7 @@ import muster
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
 from muster.model import Run
-from muster.mqtt import addresses, connection_options, pause_s, publish, why_not_connected
+from muster.mqtt import addresses, connection_options, pause_s, publish
 from muster.references import Reference
 from muster.wire import codec
 from muster.wire.deflate import deflated
@@ -44,6 +44,7 @@ from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.decide.inventory_timing import InventoryTiming
 from muster_agent.decide.last_reply import LastReply
+from muster_agent.wire.loss_log import LossLog
 from muster_agent.wire.machine import machine_of
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
@@ -101,6 +102,7 @@ class AgentLink:
         self._closing = asyncio.Event()
         self._brokers = addresses(settings.broker.agent_url)
         self._broker = next(self._brokers)
+        self._losses = LossLog(settings.broker)
         connection_options(settings.broker, self._broker)  # raises for wrong settings at the start
         self.connected = False
 
@@ -143,7 +145,8 @@ class AgentLink:
                 await self._serve_connection()
             except* (aiomqtt.MqttError, SettingsError) as errors:
                 attempt = 0 if time.monotonic() - self._connected_at > STEADY_S else attempt
-                await self._lost(errors.exceptions[0], attempt)
+                self._metrics.reconnects.inc()
+                await self._losses.lost(errors.exceptions[0], self._broker, attempt)
                 self._broker = next(self._brokers)
                 await self._pause(attempt)
                 attempt += 1
@@ -192,14 +195,6 @@ class AgentLink:
         self._inventory_timing.connected(self._connected_at)
         self._reports.connected()
         log.info("broker_connected", broker=self._broker)
-
-    async def _lost(self, error: Exception, attempt: int) -> None:
-        self._metrics.reconnects.inc()
-        if attempt:
-            log.debug("broker_not_connected", error=str(error), attempt=attempt)
-        else:
-            why = await why_not_connected(error, self._settings.broker, self._broker)
-            log.warning("broker_not_connected", error=why, attempt=attempt)
 
     async def _pause(self, attempt: int) -> None:
         """Waits before the next attempt, or until `close`."""

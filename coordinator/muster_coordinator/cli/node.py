@@ -21,6 +21,8 @@ from muster_coordinator.cli.watching import watch
 from muster_coordinator.views.node_groups import group_list, listed_group
 from muster_coordinator.views.node_list import database_warning, fleet_findings, listed_node, load_warning, node_list
 
+NOTHING_YET = "No node has reported yet. On a node, `muster doctor agent` says what its agent lacks."
+
 app = typer.Typer(help="The nodes of the fleet; needs the coordinator.", no_args_is_help=True)
 
 
@@ -59,6 +61,8 @@ def list_(
             found = client.read_items(listed_group, _groups(client, group, select))
             return group_list(found, group, shows_all=shows_all or width is None)
         nodes = client.read_items(listed_node, _summaries(client, select, sort))
+        if not nodes and not select and width is not None:
+            return NOTHING_YET
         is_whole = shows_all or width is None or bool(select or sort)
         listed = node_list(nodes, time.time(), width, is_sorted=sort is not None, shows_all=is_whole)
         return "\n".join([listed, *([] if select else _warnings(client, width))])

@@ -10,7 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -73,11 +73,11 @@ class Demo:
         self._directory = directory
         self._options = [] if config is None else ["--config", str(config)]
         self._out = out
-        listen = http.listen if "listen" in http.model_fields_set else _free_address()
-        self._addresses = Addresses(broker=_free_address(), http=listen)
+        self._stack = ExitStack()
+        listen = http.listen if "listen" in http.model_fields_set else self._free_address()
+        self._addresses = Addresses(broker=self._free_address(), http=listen)
         self._token_file = http.token_file
         self._client = Client(self.url)
-        self._stack = ExitStack()
         self._parts: list[processes.LocalProcess] = []
         self._started = time.monotonic()
 
@@ -108,7 +108,10 @@ class Demo:
                 await self._check_in_the_background()
                 sweep = await self._sweep()
         except TimeoutError:
-            raise Unavailable(f"the demo did not end within {DEADLINE_S:g} s; logs are in {self._directory}") from None
+            raise Unavailable(
+                f"the demo did not end within {DEADLINE_S:g} s: this host is too busy, or a part hangs; try again when "
+                f"the host has less to do, or look at the logs in {self._directory}"
+            ) from None
         return await self._conclude(sweep)
 
     def _introduce(self) -> None:
@@ -219,6 +222,11 @@ class Demo:
             if part.process.returncode is not None:
                 raise Unavailable(f"{part.name} ended early; its log is {self._directory / part.name}.log")
 
+    def _free_address(self) -> str:
+        holder, address = held_address()
+        self._stack.enter_context(holder)
+        return address
+
     def _step(self, text: str) -> None:
         self._line(f"{time.monotonic() - self._started:6.1f} s  {text}")
 
@@ -226,7 +234,13 @@ class Demo:
         say(text, file=self._out)
 
 
-def _free_address() -> str:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+def held_address() -> tuple[socket.socket, str]:
+    """A free address of this host, and the socket that keeps it for a server as long as it is open.
+
+    Otherwise any process may be given the port until the server listens, which takes a busy host half a minute. Only
+    servers with SO_REUSEADDR, such as those of asyncio, can listen on a port that a socket holds.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder, f"127.0.0.1:{holder.getsockname()[1]}"

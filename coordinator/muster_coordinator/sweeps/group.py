@@ -62,8 +62,8 @@ from muster_coordinator.sweeps.member import (
 FORMING_S = 10.0
 """How long members may take to answer an invitation. Agents answer at once, and brokers rarely pause for longer.
 
-The time to store the groups and to send hundreds of invitations is included, unless it shows that the coordinator is
-late (`Ticked`).
+The time to store the groups and to send hundreds of invitations is included. When the coordinator is late with that,
+it postpones the deadline.
 """
 
 MOST_POSTPONED_S = 60.0
@@ -114,7 +114,7 @@ class Group:
         """The invitations."""
         params = {**self.task.params, "by_rail": True} if self.by_rail else self.task.params
         content = {"check": self.task.check, "params": params, "timeout_s": self.task.timeout_s}
-        ttl_s = FORMING_S + MOST_POSTPONED_S
+        ttl_s = FORMING_S + MOST_POSTPONED_S  # the coordinator may be late with sending them
         return [self._order(node, Join, self.started_at, ttl_s, **content) for node in self.members]
 
     def handle(self, event: GroupEvent, now: float) -> list[FleetCommand]:

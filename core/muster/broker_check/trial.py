@@ -32,12 +32,14 @@ async def tried(coordinator: Account, node: Account | None, name: str) -> AsyncI
 
 
 async def connected(account: Account, whose: str) -> BrokerAnswer:
-    """The account of `whose` gets in; otherwise the broker's reason."""
+    """The account of `whose` gets in; otherwise the broker's reason, or that there is no broker."""
     try:
         async with account.client():
             return BrokerAnswer(Verdict.PASS, f"the account of {whose} gets in")
     except aiomqtt.MqttError as error:
         why = await why_not_connected(error, account.broker, account.url)
+        if why == str(error) and not isinstance(error, aiomqtt.MqttCodeError):
+            return BrokerAnswer(Verdict.FAIL, f"no broker answers at {account.url}: {why}; start it, or set broker.url")
         return BrokerAnswer(Verdict.FAIL, f"the account of {whose} does not get in: {why}")
 
 

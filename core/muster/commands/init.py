@@ -36,6 +36,10 @@ GpusOption = Annotated[
 RegistryOption = Annotated[
     str | None, typer.Option("--registry", metavar="REGISTRY", help="For kubernetes: where nodes get the images.")
 ]
+RevokeOption = Annotated[
+    str | None,
+    typer.Option("--revoke", metavar="LIST", help="Nodes to remove; the broker will refuse their certificates."),
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Write settings again; keep keys, tokens and nodes' certificates.")
 ]
@@ -48,14 +52,15 @@ def init(
     fleet: FleetOption = None,
     host: HostOption = None,
     nodes: AddedNodesOption = None,
+    revoke: RevokeOption = None,
     expect_gpus: GpusOption = None,
     registry: RegistryOption = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write a complete configuration into a directory: settings, certificates, tokens, units or manifests.
 
-    At a terminal it asks for what the options do not say. Call it again with other nodes to add them; what is there
-    already stays as it is. Nothing is installed: README.md in the directory has the next commands.
+    At a terminal it asks for what the options do not say. Call it again to add or remove nodes; what is there already
+    stays as it is. Nothing is installed: README.md in the directory has the next commands.
     """
     from muster.setup.answers import node_names  # noqa: PLC0415 (see above)
     from muster.setup.directory import SetupDirectory  # noqa: PLC0415
@@ -64,11 +69,15 @@ def init(
     told = {name: value for name, value in given.items() if value is not None}
     files = SetupDirectory(directory)
     try:
-        if (earlier := files.answers()) is None:
+        earlier = files.answers()
+        if earlier is None and revoke is not None:
+            raise SettingsError(f"--revoke: {directory} has no fleet yet; name the --directory of one")
+        if earlier is None:
             answers, named = _new(told, nodes)
         else:
             answers, named = _changed(earlier, told, directory, overwrite=overwrite), nodes
-        files.write(answers, node_names(answers.kind, named), overwrite=overwrite)
+        leaving = node_names(answers.kind, revoke, "--revoke")
+        files.write(answers, node_names(answers.kind, named), leaving, overwrite=overwrite)
     except OSError as error:
         raise SettingsError(f"--directory: cannot write {error.filename}: {error.strerror}; name another one") from None
     if files.written:

@@ -81,19 +81,19 @@ def is_host(text: str) -> bool:
         return HOST.fullmatch(text) is not None
 
 
-def node_names(kind: FleetKind, text: str | None) -> list[str]:
+def node_names(kind: FleetKind, text: str | None, option: str = "--nodes") -> list[str]:
     """The names in a list such as `gpu-[001-100],gpu-200`. Raises SettingsError with one that no node may have."""
     if text is None:
         return []
     if kind not in WITH_A_BROKER:
-        raise SettingsError(f"--nodes: has no meaning for {kind}, where no node is named in a file; leave it out")
+        raise SettingsError(f"{option}: has no meaning for {kind}, where no node is named in a file; leave it out")
     try:
         names = list(dict.fromkeys(expand(text)))
     except ValueError as error:
-        raise SettingsError(f"--nodes: {error}") from None
+        raise SettingsError(f"{option}: {error}") from None
     for name in names:
         if not NAME.fullmatch(name):
-            raise SettingsError(f"--nodes: {name!r} cannot name a node; {NAME_FORM}")
+            raise SettingsError(f"{option}: {name!r} cannot name a node; {NAME_FORM}")
         if name == COORDINATOR:
-            raise SettingsError(f"--nodes: {name!r} is the coordinator's account; give the node another name")
+            raise SettingsError(f"{option}: {name!r} is the coordinator's account; give the node another name")
     return names

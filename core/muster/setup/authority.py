@@ -1,15 +1,17 @@
-"""An authority of one's own that issues certificates, with the program openssl.
+"""An authority of one's own that issues and revokes certificates, with the program openssl.
 
 `cryptography` could do the same and is a package of the extra `kubernetes` only; openssl is on every host that has
-Mosquitto.
+Mosquitto. Its files are those of `openssl ca`, which an operator can therefore call in the directory.
 """
 
-import secrets
 import shutil
 import tempfile
+from collections.abc import Iterable
 from ipaddress import ip_address
+from itertools import chain
 from pathlib import Path
 
+from muster.errors import SettingsError
 from muster.setup.plan import CA, CERTIFICATE, KEY
 from muster.setup.programs import run_program
 
@@ -17,19 +19,42 @@ DAYS = "3650"
 
 AUTHORITY_KEY = "ca.key"
 
+_INDEX, _ISSUED, _SETTINGS = "index.txt", "issued", "openssl.cnf"
+
+# An expired list would keep everybody out, so it is as long valid as the certificates.
+_SETTINGS_TEXT = f"""\
+[ca]
+default_ca = fleet
+[fleet]
+certificate = {CA}
+private_key = {AUTHORITY_KEY}
+database = {_INDEX}
+new_certs_dir = {_ISSUED}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+default_days = {DAYS}
+default_crl_days = {DAYS}
+policy = names
+[names]
+commonName = supplied
+"""
+
 
 class FleetAuthority:
-    """The authority in a directory: `ca.crt`, which all trust, and `ca.key`, which signs."""
+    """The authority in a directory: `ca.crt`, which all trust, `ca.key`, which signs, and what it has issued."""
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self.certificate = directory / CA
-        self._key = directory / AUTHORITY_KEY
+        self._index = directory / _INDEX
 
     def create(self, fleet: str) -> None:
         """Makes key and certificate in the directory. Raises Unavailable if openssl cannot."""
-        _make_key(self._key)
+        key = self._directory / AUTHORITY_KEY
+        _make_key(key)
         run_program(
-            "openssl", "req", "-x509", "-new", "-key", self._key, "-subj", f"/CN=muster {fleet}", "-days", DAYS,
+            "openssl", "req", "-x509", "-new", "-key", key, "-subj", f"/CN=muster {fleet}", "-days", DAYS,
             "-addext", "keyUsage = critical, keyCertSign, cRLSign", "-out", self.certificate,
         )  # fmt: skip
 
@@ -43,12 +68,37 @@ class FleetAuthority:
             request, extensions = Path(scratch, "request"), Path(scratch, "extensions")
             extensions.write_text(_extensions(server), encoding="utf-8")
             run_program("openssl", "req", "-new", "-key", directory / KEY, "-subj", f"/CN={name}", "-out", request)
-            run_program(
-            "openssl",     "x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key,
-                "-set_serial", f"0x{secrets.token_hex(16)}", "-days", DAYS, "-extfile", extensions,
-                "-out", directory / CERTIFICATE,
-            )  # fmt: skip
+            issued = (directory / CERTIFICATE).resolve()
+            self._openssl_ca("-batch", "-notext", "-in", request, "-extfile", extensions, "-out", issued)
         shutil.copy(self.certificate, directory / CA)
+
+    def revoke(self, names: Iterable[str]) -> None:
+        """Revokes every certificate that was issued in these names. Raises SettingsError for one that has none."""
+        issued = {name: [entry for entry in self._entries() if entry[-1] == f"/CN={name}"] for name in names}
+        for name, entries in issued.items():
+            if not entries:
+                raise SettingsError(f"--revoke: {self._index} has no certificate for {name!r}; look for its name there")
+        for status, _, _, serial, *_ in chain.from_iterable(issued.values()):
+            if status == "V":
+                self._openssl_ca("-revoke", Path(_ISSUED, f"{serial}.pem"))
+
+    def write_revoked(self, file: Path) -> None:
+        """Writes the list of revoked certificates, which a broker reads."""
+        fresh = file.with_name(f".{file.name}.new")
+        self._openssl_ca("-gencrl", "-out", fresh.resolve())
+        fresh.replace(file)
+
+    def _entries(self) -> list[list[str]]:
+        """What was issued: status, end, time of revocation, serial number, file and subject of each certificate."""
+        text = self._index.read_text(encoding="utf-8") if self._index.exists() else ""
+        return [line.split("\t") for line in text.splitlines()]
+
+    def _openssl_ca(self, *arguments: str | Path) -> None:
+        """Runs `openssl ca` in the directory, because its settings name files there."""
+        (self._directory / _ISSUED).mkdir(mode=0o700, exist_ok=True)
+        self._index.touch(mode=0o600)
+        (self._directory / _SETTINGS).write_text(_SETTINGS_TEXT, encoding="utf-8")
+        run_program("openssl", "ca", "-config", _SETTINGS, *arguments, directory=self._directory)
 
 
 def _make_key(path: Path) -> None:

@@ -1,8 +1,9 @@
 """Writes the configuration of a fleet. What is there already stays, and so a second call only adds nodes."""
 
 import secrets
+import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from muster.broker_acl import COORDINATOR
@@ -13,12 +14,14 @@ from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.setup.kubernetes import new_secrets, token_in
 from muster.setup.plan import (
     ANSWERS,
+    BROKER_SETTINGS,
     CA,
     CERTIFICATE,
     INVENTORY,
     KEY,
     OPERATOR_TOKEN,
     READER_TOKEN,
+    REVOKED,
     SETTINGS,
     inventory,
     node_settings,
@@ -50,15 +53,21 @@ class SetupDirectory:
             )
         return None
 
-    def write(self, answers: SetupAnswers, nodes: Iterable[str], *, overwrite: bool) -> None:
-        """Writes what is missing; with `overwrite` all files, except keys, tokens and certificates of clients."""
+    def write(
+        self, answers: SetupAnswers, nodes: Iterable[str], leaving: Sequence[str] = (), *, overwrite: bool
+    ) -> None:
+        """Writes what is missing; with `overwrite` all files, except keys, tokens and certificates of clients.
+
+        Certificates of nodes that are `leaving` are revoked and their files deleted. Raises SettingsError for one that
+        never had a certificate.
+        """
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, text in plan(answers).items():
             self._write(path, text, overwrite=overwrite)
         if answers.kind is FleetKind.KUBERNETES:
             self._write_secrets()
         if answers.kind in WITH_A_BROKER:
-            self._write_fleet(answers, nodes, overwrite=overwrite)
+            self._write_fleet(answers, nodes, leaving, overwrite=overwrite)
 
     def nodes(self) -> list[str]:
         """The nodes that have files."""
@@ -71,7 +80,9 @@ class SetupDirectory:
         self._write(OPERATOR_TOKEN, token_in(made), mode=0o600, overwrite=True)
         self._write(SECRETS, made, mode=0o600)
 
-    def _write_fleet(self, answers: SetupAnswers, nodes: Iterable[str], *, overwrite: bool) -> None:
+    def _write_fleet(
+        self, answers: SetupAnswers, nodes: Iterable[str], leaving: Sequence[str], *, overwrite: bool
+    ) -> None:
         authority = FleetAuthority(self._root / "authority")
         if not authority.certificate.exists():
             authority.certificate.parent.mkdir(mode=0o700, exist_ok=True)
@@ -79,12 +90,25 @@ class SetupDirectory:
             self.written += [f"authority/{name}" for name in (CA, AUTHORITY_KEY)]
         self._certify(authority, "broker", "broker", server=answers.host, overwrite=overwrite)
         self._certify(authority, COORDINATOR, "coordinator")
+        self._revoke(authority, leaving)
         for token in (OPERATOR_TOKEN, READER_TOKEN):
             self._write(f"coordinator/{token}", f"{secrets.token_urlsafe(32)}\n", mode=0o600)
         for node in sorted({*self.nodes(), *nodes}):
             self._write(f"nodes/{node}/{SETTINGS}", node_settings(answers, node), overwrite=overwrite)
             self._certify(authority, node, f"nodes/{node}")
         self._write(INVENTORY, inventory(answers, self.nodes()), overwrite=True)
+
+    def _revoke(self, authority: FleetAuthority, nodes: Sequence[str]) -> None:
+        """Writes the list that the broker reads, which is empty at first, and deletes the files of these nodes."""
+        broker = self._root / BROKER_SETTINGS
+        if nodes and "crlfile" not in broker.read_text(encoding="utf-8"):
+            raise SettingsError(f"--revoke: {broker} does not name {REVOKED}; write it again with --overwrite")
+        if nodes or not (self._root / REVOKED).exists():
+            authority.revoke(nodes)
+            authority.write_revoked(self._root / REVOKED)
+            self.written.append(REVOKED)
+        for node in nodes:
+            shutil.rmtree(self._root / "nodes" / node, ignore_errors=True)
 
     def _certify(
         self, authority: FleetAuthority, name: str, place: str, *, server: str | None = None, overwrite: bool = False

@@ -25,6 +25,8 @@ OPERATOR_TOKEN, READER_TOKEN = "api-token", "read-token"
 
 CA, CERTIFICATE, KEY = "ca.crt", "tls.crt", "tls.key"
 
+BROKER_SETTINGS, REVOKED = "broker/muster.conf", "broker/revoked.crl"
+
 READMES = {
     FleetKind.MACHINE: ("machine.md",),
     FleetKind.SYSTEMD: ("fleet.md",),
@@ -56,6 +58,8 @@ listener 8883
 cafile /etc/mosquitto/muster/ca.crt
 certfile /etc/mosquitto/muster/tls.crt
 keyfile /etc/mosquitto/muster/tls.key
+# Certificates of nodes that have left: `muster init --revoke`. Mosquitto reads it when it starts.
+crlfile /etc/mosquitto/muster/revoked.crl
 # Who connects shows a certificate of the same authority. Its common name is the account that the ACL knows.
 require_certificate true
 use_identity_as_username true
@@ -75,7 +79,7 @@ def plan(answers: SetupAnswers) -> dict[str, str]:
     if answers.kind is FleetKind.MACHINE:
         return files | {SETTINGS: _settings("this machine", "agent", _machine(answers))}
     files |= {
-        "broker/muster.conf": _broker_settings(answers),
+        BROKER_SETTINGS: _broker_settings(answers),
         "broker/mosquitto.acl": mosquitto_acl(answers.fleet),
         f"coordinator/{SETTINGS}": _settings(str(answers.host), "coordinator", _coordinator(answers)),
     }

@@ -39,6 +39,16 @@ async def test_list_shows_a_line_for_each_node(told):
     assert header.index("HEALTH") == good.index("HEALTHY")
 
 
+async def test_an_empty_fleet_says_what_to_do(coordinator, muster):
+    """A person at a terminal; a program in a pipe gets the columns."""
+    in_terminal, piped = [
+        await asyncio.to_thread(muster, "node", "list", env={**coordinator.env, "COLUMNS": columns})
+        for columns in ("80", "")
+    ]
+    assert in_terminal.stdout.startswith("No node has reported yet. On a node, `muster doctor agent` says")
+    assert piped.stdout.split() == ["NODE", "HEALTH", "SERVICE", "SEEN", "DEVICES", "FINDINGS"]
+
+
 async def test_list_is_cut_to_the_width_of_a_terminal_only(told):
     """`grep` finds in a pipe what a narrow terminal would not show."""
     piped = await told("list", COLUMNS="")

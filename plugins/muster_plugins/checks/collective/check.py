@@ -169,6 +169,7 @@ def _measure_group(
     known |= group.facts(place) | table.facts(seen.rows) | again.facts
     known |= {"collective": params.collective, "same_host": [*group.nodes_that_share_a_host()]}
     known |= transport.facts(_expected(settings, params), transports, results.transports)
+    known |= transport.explanation(known, context.scratch)
     known |= {
         "peers": [*group.others],
         "arrived_last": list(results.latest(group.nodes)),

@@ -109,6 +109,7 @@ def measure(settings: NcclTestsSettings, params: CollectiveParams, context: Cont
     known |= {"collective": params.collective, "backend": "nccl", "nodes": 1, "world_size": len(gpus)}
     known |= table.facts(output.rows)
     known |= transport.facts(params.expect_transport or profiles()[profile].transport, transports, transports)
+    known |= transport.explanation(known, context.scratch)
     known |= {"environment": dict(shown(environment)), "said": tail(completed.stdout)}
     known |= {"problems": dict(_problems(completed, output))}
     peak = table.expected_peak(known)

@@ -31,10 +31,17 @@ _CONNECTION = re.compile(r"NCCL INFO Channel .* via ([A-Za-z0-9]+)(?:/([A-Za-z_]
 
 _NVLS = re.compile(r"NCCL INFO NVLS comm ")
 
+_CHOICE = re.compile(
+    r"NCCL (WARN .+|INFO (?:NET/|Using network|Bootstrap|Failed|(?!Channel).*(?:[Pp]lugin|libibverbs|libnccl)).+)"
+)
+"""What NCCL says about how it chose its networks, without the process that says so and without values of variables."""
+
 _MOST_LINES = 1_000_000
 """More than a rank in a group of a thousand nodes logs."""
 
 _LONGEST_LINE = 4096
+
+_MOST_QUOTED, _LONGEST_QUOTED = 40, 240
 
 _DIRECT = {"P2P": ("P2P", "NVLS")}
 """Sums within NVSwitch go over NVLink, like peer access."""
@@ -51,7 +58,7 @@ def logging_to(directory: Path) -> dict[str, str]:
 
 def connections(directory: Path) -> Counter[Transport]:
     """The number of connections that this node's NCCL has logged below `directory`, by transport."""
-    return count(chain.from_iterable(map(_lines, sorted(directory.glob("nccl.*.log")))))
+    return count(_log(directory))
 
 
 def count(lines: Iterable[str]) -> Counter[Transport]:
@@ -78,6 +85,17 @@ def facts(expected: Transport | None, own: Counter[Transport], group: Iterable[T
         "group_transports": [*sorted(group)],
         "fabric": networks.pop() if len(networks) == 1 else None,
     }
+
+
+def explanation(facts: Mapping[str, JsonValue], directory: Path) -> Json:
+    """A fact with what NCCL logged about its choice of networks, if it did not use the expected transport."""
+    if not judge_transport("", facts):
+        return {}
+    said: dict[str, None] = {}
+    for line in islice(_log(directory), _MOST_LINES):
+        if len(said) < _MOST_QUOTED and (found := _CHOICE.search(line)):
+            said[found[1].rstrip()[:_LONGEST_QUOTED]] = None
+    return {"nccl_log": [*said]}
 
 
 def judge_transport(check: str, facts: Mapping[str, JsonValue]) -> list[Finding]:
@@ -116,6 +134,10 @@ def _competes(used: Transport, expected: Transport) -> bool:
 def _finding(code: str, summary: str, severity: Severity, facts: Mapping[str, JsonValue]) -> Finding:
     evidence = {name: facts[name] for name in ("expected_transport", "transports", "group_transports")}
     return Finding(code=code, summary=summary, severity=severity, evidence=evidence)
+
+
+def _log(directory: Path) -> Iterator[str]:
+    return chain.from_iterable(map(_lines, sorted(directory.glob("nccl.*.log"))))
 
 
 def _lines(file: Path) -> Iterator[str]:

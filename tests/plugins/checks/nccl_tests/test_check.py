@@ -146,6 +146,7 @@ def test_the_environment_is_the_profile_and_nccl_tells_the_transport(node, insta
         for via in ("NET/IB/0", "P2P/CUMEM")
     )
     assert (codes(honest), codes(faulty)) == ([], [("nccl_tests.wrong_transport", "ERROR")])
+    assert ("nccl_log" in honest.facts, "nccl_log" in faulty.facts) == (False, True)
     assert honest.facts["environment"] == dict(sorted((FORCED | {"NCCL_KEY": "(removed)"}).items()))
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from tests.cases import cases
 
-from muster_plugins.shared.nccl.transport import connections, count, facts, judge_transport
+from muster_plugins.shared.nccl.transport import connections, count, explanation, facts, judge_transport
 
 LOG = """\
 node-a:101:201 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>
@@ -77,6 +77,31 @@ def test_the_logs_of_all_processes_in_the_directory_are_read(tmp_path):
     (tmp_path / "nccl.node-a.2.log").write_bytes(b"\xff\x00" * 10_000 + b"\nx NCCL INFO Channel 0 : 0 -> 1 via P2P\n")
     (tmp_path / "other.log").write_text(LOG, encoding="ascii")
     assert connections(tmp_path)["P2P"] == 3
+
+
+def test_a_wrong_transport_is_explained_by_what_nccl_logged(tmp_path):
+    """Once for all processes of the node, in NCCL's order and without the lines of its channels; few and short."""
+    why = [
+        "INFO Bootstrap : Using ens3:172.31.12.21<0>",
+        "INFO NET/Plugin : Plugin load (libnccl-net.so) returned 2 : libnccl-net.so: cannot open shared object file",
+        "INFO Failed to open libibverbs.so[.1]",
+        "INFO NET/IB : No device found.",
+        "INFO Using network Socket",
+    ]
+    other = ["INFO NCCL_KEY set by environment to hush", "INFO Channel 00/0 : 9[1] -> 0[0] [receive] via NET/Socket/0"]
+    for process in (1, 2):
+        log = "".join(f"h:{process}:2 [0] NCCL {line}\n" for line in why + other)
+        (tmp_path / f"nccl.h.{process}.log").write_text(log)
+    group = {"nodes": 2, "world_size": 2}
+    wrong, right = (
+        facts(expected, Counter({"NET/Socket": 2}), ["NET/Socket"]) | group for expected in ("NET/gIB", "NET/Socket")
+    )
+    assert explanation(wrong, tmp_path) == {"nccl_log": why}
+    assert explanation(right, tmp_path) == {}
+    (tmp_path / "nccl.h.0.log").write_text("".join(f"NCCL WARN {number} {'x' * 500}\n" for number in range(1000)))
+    quoted = explanation(wrong, tmp_path)["nccl_log"]
+    assert isinstance(quoted, list)
+    assert (len(quoted), {len(str(line)) for line in quoted}) == (40, {240})
 
 
 @cases(
