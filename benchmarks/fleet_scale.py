@@ -5,13 +5,13 @@ have joined within 60 s, a fault is in the API within 1 s (p99), a sweep of all 
 recorded within 10 s beyond its payload, and after a restart it decides within 5 s.
 
 Method: a real agent is recorded first (see `scale_template`): its inventory, and one run of each background check that
-needs no idle node. Then simulated agents repeat these at their cadences with the real outbox, link and encoder, each
+needs no idle node. Then simulated agents repeat these at their cadences with the real link, encoder and timing, each
 over a connection of its own to a real Mosquitto; several processes run them. The coordinator is real, with SQLite, with
 `--postgres` (a server of its own for each fleet, from Debian's package), or with the database at `--store`, which must
 be empty and so takes one number of nodes. For each number of nodes, in this order: the time until all have joined;
 after `--settle-s`, the processor time of coordinator and broker, memory, and the growth of the database over
 `--window-s`; the time from a fault on a node until the API says so, for `--faults` nodes one after the other; the API's
-latencies; a sweep in pairs whose payload is simulated (`sweep_member`: a real agent's decisions, but no processes); an
+latencies; a sweep in pairs whose payload is simulated (`lean_member`: a real agent's answers, but no processes); an
 orderly restart of the coordinator; an orderly restart of the broker, after which each node must have been heard again
 and none may be lost.
 
@@ -20,7 +20,7 @@ ended. `python -m benchmarks.scale_plot` draws the growth from the figures that 
 
 Limits: agents, broker and coordinator share this host's cores, so latencies are higher than on hosts of their own,
 unless `--apart` leaves two cores to broker, coordinator and this program, and all others to the agents. The agents'
-outboxes are in memory, and their connections have no TLS.
+outboxes are in memory, they choose among prepared runs (`scale_runs`), and their connections have no TLS.
 """
 
 import argparse

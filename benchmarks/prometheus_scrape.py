@@ -17,8 +17,9 @@ from typing import NamedTuple
 import psutil
 from aiohttp import web
 from benchmarks.free_ports import free_address
-from benchmarks.scale_agents import NOISY, node_name
+from benchmarks.scale_agents import node_name
 from benchmarks.scale_parts import MIB, until
+from benchmarks.scale_runs import NOISY
 from benchmarks.scale_template import Template
 
 from muster.errors import Unavailable

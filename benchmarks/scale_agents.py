@@ -1,9 +1,9 @@
-"""Many simulated agents in one process: the real outbox, link and encoder, with runs that a real agent has made.
+"""Many simulated agents in one process: the real link and encoder, with runs that a real agent has made.
 
 What a real agent measured, its inventory and its checks come from a file (see `scale_template`). Each simulated agent
 repeats these runs at their cadence, from a share of the interval that depends on its name, as a real schedule does, and
-lets the noisy figures move. It also takes part in sweeps, with a simulated payload (see `sweep_member`). Simulated are
-the measurements, the processes and the disk: the outbox is in memory.
+with other noise each time (see `scale_runs`). It also takes part in sweeps, with a simulated payload (see
+`lean_member`). Simulated are the measurements, the processes and the outbox, which is in memory.
 
 Arguments: the URL of the broker, the file, and the first and last number of its nodes. It ends with its standard input,
 on which commands come as lines:
@@ -17,36 +17,40 @@ on which commands come as lines:
 
 import asyncio
 import ctypes
+import math
 import random
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 import aiomqtt
+from benchmarks.lean_member import EncodedReply, LeanMember
 from benchmarks.lean_mqtt import TRAFFIC, LeanClient
+from benchmarks.scale_runs import MemoryOutbox, RunVariant, reading_of, variants_of
 from benchmarks.scale_template import Template
-from benchmarks.sweep_member import SweepMember, with_sweeps
+from benchmarks.sweep_member import with_sweeps
 
 import muster
 from muster import logs
 from muster.config import BrokerSettings, LogSettings, Settings
 from muster.model import Action, Finding, Run, Severity, Verdict
-from muster.references import Reference
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, Presence, new_id
 from muster.wire.topics import NodeTopic
+from muster_agent.decide.repeated_runs import RepeatedRuns
 from muster_agent.decide.schedule import spread
 from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import AgentMetrics
-from muster_agent.wire.outbox import Outbox
+from muster_agent.wire.outbox import STREAM_CHARACTERS, Outbox
+from muster_agent.wire.reports import Reports
 from muster_coordinator.local.processes import PR_SET_PDEATHSIG
 
-IN_MEMORY = Path(":memory:")
-
-NOISY = ("temperature", "power_w", "utilisation", "sm_clock", "available", "zombies", "file_handles", "clock_offset")
-"""Parts of the names of the metrics that differ from run to run on a real node."""
+Checks = dict[str, tuple[tuple[RunVariant, ...], float]]
+"""By check, the variants of its run and the interval in seconds."""
 
 
 def node_name(number: int) -> str:
@@ -55,28 +59,81 @@ def node_name(number: int) -> str:
 
 
 class SimulatedLink(AgentLink):
-    """An agent's link over a connection that costs little."""
+    """An agent's link over a connection that costs little. `report` gets the runs of its part in sweeps.
+
+    It takes orders and replies as they are on the wire. A reply goes out at once; what is said while there is no
+    connection is repeated when the coordinator is heard again. It waits with one timer instead of one for each wait.
+    """
+
+    def __init__(
+        self, settings: Settings, outbox: MemoryOutbox, metrics: AgentMetrics, report: Callable[[Run], None]
+    ) -> None:
+        kept = cast(Outbox, outbox)  # it has the methods that the link calls
+        super().__init__(settings, kept, metrics, _ignore, _ignore)
+        self._reports = Reports(self._node, kept, RepeatedRuns(reading_of))
+        self._orders = self._topics.node(self._node, NodeTopic.COMMAND)
+        self._replies_to = self._topics.node(self._node, NodeTopic.GROUP)
+        self._member = LeanMember(self._node, self._say, report)
+        self._timer: asyncio.TimerHandle | None = None
+        self._connection: LeanClient
 
     def _client(self) -> aiomqtt.Client:
         where = urlsplit(self._broker)
         offline = Presence(sent_at=time.time(), node=self._node, online=False, version=muster.__version__)
         will = self._topics.node(self._node, NodeTopic.PRESENCE), codec.encode(offline)
-        return LeanClient(  # type: ignore[return-value]  # it has the methods that the link calls
+        self._connection = LeanClient(
             str(where.hostname), where.port or 1883, f"agent-{self._node}", will, keepalive_s=60
         )
+        return cast(aiomqtt.Client, self._connection)  # it has the methods that the link calls
+
+    async def _receive_until_lost(self, _client: aiomqtt.Client) -> None:
+        await self._connection.deliver(self.hear)
+
+    def _handle(self, topic: str, payload: object) -> None:
+        if topic == self._orders:
+            self._member.obey(cast(bytes, payload))
+        else:
+            super()._handle(topic, payload)
+
+    def _say(self, reply: EncodedReply) -> None:
+        self._last_reply.sent(cast(AnyGroupReply, reply))  # it has the time, and comes back to `reply`
+        if self.connected:
+            self._connection.send(self._replies_to, reply.payload)
+
+    def reply(self, message: object) -> None:
+        """Repeats the last reply."""
+        self._say(cast(EncodedReply, message))
+
+    async def _wait_for_work(self) -> None:
+        loop, due = asyncio.get_running_loop(), self._next_due()
+        if self._timer is None or due < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(due, self._look)  # the loop's clock is the monotonic one
+        await self._wake.wait()
+
+    def appended(self, run: Run) -> None:
+        """Notes a new run. A run that waits for others, as most do, changes nothing else."""
+        self._reports.appended(run)
+        if self._reports.waiting or self._timer is None or self._reports.next_due() < self._timer.when():
+            self._wake.set()
+
+    def _look(self) -> None:
+        self._timer = None
+        self._wake.set()
 
 
 class SimulatedAgent:
     """One agent. `metrics` may be shared: nobody reads them."""
 
-    def __init__(self, name: str, broker: str, template: Template, metrics: AgentMetrics) -> None:
+    def __init__(self, name: str, broker: str, template: Template, checks: Checks, metrics: AgentMetrics) -> None:
         settings = Settings(node=name, broker=BrokerSettings(url=broker))
         self._name = name
         self._template = template
+        self._checks = checks
         self._random = random.Random(name)  # noqa: S311 (noise, no secret)
-        self._outbox = Outbox(IN_MEMORY, settings.agent.outbox_limit, boot="the only one")
-        member = SweepMember(name, self._reply, self.report)
-        self._link = SimulatedLink(settings, self._outbox, metrics, member.take, _ignore_references)
+        self._outbox = MemoryOutbox(name, new_id()[:STREAM_CHARACTERS])
+        self._link = SimulatedLink(settings, self._outbox, metrics, self.report)
         self._link.announce(with_sweeps(template.inventory_of(name)))
         self._due: dict[str, asyncio.TimerHandle] = {}
         self.runs = 0
@@ -91,17 +148,12 @@ class SimulatedAgent:
         for timer in self._due.values():
             timer.cancel()
         if factor:
-            for check, (_, interval_s) in self._template.checks.items():
+            for check, (_, interval_s) in self._checks.items():
                 self._schedule(check, spread(self._name, check) * interval_s / factor, factor)
 
     def report(self, run: Run) -> None:
-        """Reports a run."""
-        if (kept := self._outbox.append(run)) is not None:
-            self.runs += 1
-            self._link.appended(kept)
-
-    def _reply(self, message: AnyGroupReply) -> None:
-        self._link.reply(message)
+        """Reports a run that nobody repeats."""
+        self._appended(self._outbox.append(run))
 
     def fail(self, code: str) -> None:
         """Reports a fault of the node at once."""
@@ -109,41 +161,31 @@ class SimulatedAgent:
         fault = Finding(
             code=code, summary="a simulated fault", severity=Severity.ERROR, device=3, action=Action.REPLACE
         )
-        self.report(self._again(run).model_copy(update={"findings": (fault,), "verdict": Verdict.FAIL}))
+        own = {"id": new_id(), "node": self._name, "started_at": time.time()}
+        self.report(run.model_copy(update=own | {"findings": (fault,), "verdict": Verdict.FAIL}))
 
     def _schedule(self, check: str, in_s: float, factor: float) -> None:
         self._due[check] = asyncio.get_running_loop().call_later(in_s, self._measure, check, factor)
 
     def _measure(self, check: str, factor: float) -> None:
-        run, interval_s = self._template.checks[check]
+        variants, interval_s = self._checks[check]
         self._schedule(check, interval_s / factor, factor)
-        self.report(self._again(run))
+        self._appended(self._outbox.append_variant(self._random.choice(variants), math.floor(time.time() * 1e3) / 1e3))
 
-    def _again(self, run: Run) -> Run:
-        metrics = {name: self._moved(name, value) for name, value in run.metrics.items()}
-        changed = {"id": new_id(), "node": self._name, "started_at": time.time(), "metrics": metrics}
-        return run.model_copy(update=changed)
-
-    def _moved(self, name: str, value: float | list[float | None] | None) -> object:
-        if not any(part in name for part in NOISY):
-            return value
-        if isinstance(value, list):
-            return [self._moved(name, each) for each in value]
-        if value is None:
-            return value
-        moved = value * self._random.uniform(0.97, 1.03)
-        is_counted = value.is_integer() and "power" not in name  # in degrees, percent or MHz
-        return float(round(moved)) if is_counted else round(moved, 3)
+    def _appended(self, run: Run) -> None:
+        self.runs += 1
+        self._link.appended(run)
 
 
-def _ignore_references(_rows: tuple[Reference, ...]) -> None:
-    """Nothing is judged here."""
+def _ignore(_heard: object) -> None:
+    """Nothing is judged here, and `LeanMember` takes the orders."""
 
 
 async def live(broker: str, template: Template, names: list[str]) -> None:
     """All agents of this process, until standard input ends."""
-    metrics = AgentMetrics("n1")
-    agents = {name: SimulatedAgent(name, broker, template, metrics) for name in names}
+    metrics, chance = AgentMetrics("n1"), random.Random(names[0])  # noqa: S311 (noise, no secret)
+    checks = {check: (variants_of(run, chance), every_s) for check, (run, every_s) in template.checks.items()}
+    agents = {name: SimulatedAgent(name, broker, template, checks, metrics) for name in names}
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(agent.run(), name=name) for name, agent in agents.items()]
         await _obey(agents)

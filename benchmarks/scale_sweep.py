@@ -1,4 +1,4 @@
-"""A sweep of all nodes of the scale benchmark in pairs, with a simulated payload (`sweep_member`)."""
+"""A sweep of all nodes of the scale benchmark in pairs, with a simulated payload (`lean_member`)."""
 
 import asyncio
 import time

@@ -13,12 +13,12 @@ A run takes time in proportion to its size; memory is some hundred bytes for eac
 """
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from muster.backoff import backoff_s
-from muster.wire.repeats import MOST_BASES, Outline, outline_of, read, repeat_of
+from muster.wire.repeats import MOST_BASES, Outline, RepeatableRun, repeat_of, repeatable_run
 
 PAUSE_S, MAX_PAUSE_S = 60.0, 3600.0
 
@@ -40,9 +40,10 @@ class _Base:
 
 
 class RepeatedRuns:
-    """The runs of one stream that others may be like, by check; the latest last."""
+    """The runs of one stream that others may be like, by check; the latest last. `read` reads a run in JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[str], RepeatableRun | None] = repeatable_run) -> None:
+        self._read = read
         self._bases: dict[str, list[_Base]] = {}
         self._stored_through = 0
         self._has_repeated = False
@@ -55,7 +56,7 @@ class RepeatedRuns:
         found = SplitRuns([], [])
         before: set[int] = set()  # those that go whole in this report
         for seq, body in runs:
-            run = read(body) if now >= self._paused_until else None
+            run = self._read(body) if now >= self._paused_until else None
             repeat = None if run is None else self._repeat(run, seq, sent_at, before)
             if repeat is None:
                 found.whole.append(body)
@@ -85,18 +86,16 @@ class RepeatedRuns:
             self._paused_until = now + backoff_s(self._refused - 1, PAUSE_S, MAX_PAUSE_S)
         return True
 
-    def _repeat(
-        self, run: Mapping[str, Any], seq: int, sent_at: float, before: Container[int]
-    ) -> dict[str, Any] | None:
+    def _repeat(self, run: RepeatableRun, seq: int, sent_at: float, before: Container[int]) -> dict[str, Any] | None:
         """The run as a repeat; None if it has no base, and then it may be one. Those `before` it are in its report."""
-        outline = outline_of(run)
-        bases = self._bases.setdefault(run["check"], [])
+        outline = run.outline
+        bases = self._bases.setdefault(run.check, [])
         for base in reversed(bases):
             is_there = base.seq < seq and (base.seq <= self._stored_through or base.seq in before)
             if is_there and base.outline.digest == outline.digest:
-                self._bases[run["check"]] = [each for each in bases if each.seq != seq]
+                self._bases[run.check] = [each for each in bases if each.seq != seq]
                 repeat = repeat_of(run, seq, base.seq, sent_at)
                 return repeat if base.outline.facts == outline.facts else repeat | {"facts": outline.facts}
         if all(each.seq != seq for each in bases):
-            self._bases[run["check"]] = [*bases, _Base(seq, outline)][-MOST_BASES:]
+            self._bases[run.check] = [*bases, _Base(seq, outline)][-MOST_BASES:]
         return None

@@ -16,6 +16,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import aiomqtt
 import structlog
@@ -42,6 +43,7 @@ from muster.wire.topics import NodeTopic, Topics, client_id
 from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.decide.inventory_timing import InventoryTiming
+from muster_agent.decide.last_reply import LastReply
 from muster_agent.wire.loss_log import LossLog
 from muster_agent.wire.machine import machine_of
 from muster_agent.wire.metrics import AgentMetrics
@@ -59,10 +61,6 @@ STEADY_S = 10.0
 
 MAX_REPLIES = 1000
 MAX_QUEUED_MESSAGES = 1000
-
-REPEAT_REPLY_S = 120.0
-"""For this time, the agent repeats its last reply about a group whenever the coordinator appears. The coordinator may
-have connected after the reply was sent, and a broker keeps nothing for a client that is away."""
 
 log = structlog.get_logger()
 
@@ -92,7 +90,7 @@ class AgentLink:
         self._reports = Reports(settings.node, outbox)
         self._accepted: frozenset[str] = frozenset()
         self._replies: deque[AnyGroupReply] = deque(maxlen=MAX_REPLIES)
-        self._last_reply: AnyGroupReply | None = None
+        self._last_reply = LastReply()
         self._inventory: InventoryReport | None = None
         self._inventory_timing = InventoryTiming()
         self._connected_at = math.inf
@@ -115,8 +113,9 @@ class AgentLink:
 
         A reply that is too large for a message is shortened.
         """
-        self._last_reply = shorten_to_fit(message)
-        self._replies.append(self._last_reply)
+        reply = shorten_to_fit(message)
+        self._last_reply.sent(reply)
+        self._replies.append(reply)
         self._wake.set()
 
     def announce(self, inventory: InventoryReport) -> None:
@@ -191,6 +190,7 @@ class AgentLink:
         self.connected = True
         self._connected_at = time.monotonic()
         self._metrics.connected.set(1)
+        self._last_reply.connected()
         self._heartbeat.connected()
         self._inventory_timing.connected(self._connected_at)
         self._reports.connected()
@@ -198,11 +198,9 @@ class AgentLink:
 
     async def _pause(self, attempt: int) -> None:
         """Waits before the next attempt, or until `close`."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(pause_s(attempt)):
                 await self._closing.wait()
-        except TimeoutError:
-            return
 
     # Sending
 
@@ -216,13 +214,14 @@ class AgentLink:
             await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
-        inventory_due = self._inventory_timing.due() if self._inventory else math.inf
-        due = min(self._heartbeat_due(), self._reports.next_due(), inventory_due)
-        try:
-            async with asyncio.timeout(max(0.0, due - time.monotonic())):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, self._next_due() - time.monotonic())):
                 await self._wake.wait()
-        except TimeoutError:
-            return
+
+    def _next_due(self) -> float:
+        """When there is something to send that nothing else announces."""
+        inventory_due = self._inventory_timing.due() if self._inventory else math.inf
+        return min(self._heartbeat_due(), self._reports.next_due(), inventory_due)
 
     async def _send_all(self, client: aiomqtt.Client) -> None:
         while self._replies:
@@ -325,8 +324,8 @@ class AgentLink:
         self._inventory_timing.heard(presence)
         if not self._inventory_timing.is_sent:
             self._wake.set()
-        if presence.online and self._last_reply and time.time() < self._last_reply.sent_at + REPEAT_REPLY_S:
-            self.reply(self._last_reply)
+        if (again := self._last_reply.heard(presence, time.time())) is not None:
+            self.reply(again)
         self._inbox(CoordinatorSeen(presence))
 
     def _refuse(self, error: RemoteError) -> None:

@@ -38,13 +38,13 @@ log = structlog.get_logger()
 
 
 class Reports:
-    """The reports of one node."""
+    """The reports of one node. `repeated` decides which runs travel as repeats."""
 
-    def __init__(self, node: str, outbox: Outbox) -> None:
+    def __init__(self, node: str, outbox: Outbox, repeated: RepeatedRuns | None = None) -> None:
         self._node = node
         self._outbox = outbox
         self._delivery = DeliveryWindow()
-        self._repeated = RepeatedRuns()
+        self._repeated = repeated or RepeatedRuns()
         self._timing = ReportTiming(outbox.last)
 
     @property

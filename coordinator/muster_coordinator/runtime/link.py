@@ -20,7 +20,7 @@ from muster.log_limit import LogLimit
 from muster.mqtt import addresses, connection_options, pause_s, publish, why_not_connected
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
-from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, new_id, short_id
+from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, short_id
 from muster.wire.report_head import ReportHead
 from muster.wire.topics import NodeTopic, Topics
 from muster_coordinator.evidence.node_events import event_of
@@ -117,6 +117,7 @@ class CoordinatorLink:
         self._api_url = api_url
         self._epoch = epoch
         self._newer_epoch: int | None = None
+        self._connection = ""
         self._announce_at = 0.0
         self._deliver = deliver
         self._known = known
@@ -173,10 +174,11 @@ class CoordinatorLink:
             attempt += 1
 
     def _client(self) -> aiomqtt.Client:
+        self._connection = short_id()
         will = aiomqtt.Will(self._topics.coordinator, encode(self._presence(online=False)), qos=1, retain=True)
         return aiomqtt.Client(
             **connection_options(self._settings, self._broker_url),
-            identifier=f"muster-coordinator-{new_id()[:8]}",
+            identifier=f"muster-coordinator-{self._connection}",
             keepalive=KEEPALIVE_S,
             will=will,
         )
@@ -253,7 +255,7 @@ class CoordinatorLink:
                 has_caught_up = True
             for (node, topic), count in inbox.dropped.items():
                 self.refused["beyond_allowance"] += count
-                self._note_misconduct(node, Misconduct.FLOODING, topic)
+                self._misconduct.setdefault((node, Misconduct.FLOODING), topic)
             inbox.dropped.clear()
             wrongs, self._misconduct = self._misconduct, {}
             load = LoadSeen(self.meter.measure(time.monotonic(), self._clock()), frozenset(inbox.deferred))
@@ -305,7 +307,7 @@ class CoordinatorLink:
             raise
         except Exception as error:  # a bug in muster; no node may end the coordinator with it
             self.refused["failed"] += 1
-            self._note_misconduct(node, Misconduct.FAILED, type(error).__name__)
+            self._misconduct.setdefault((node, Misconduct.FAILED), type(error).__name__)
             if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
                 log.exception("message_failed", topic=topic, node=node, left_out=left_out)
             return None
@@ -334,10 +336,7 @@ class CoordinatorLink:
             log.warning("message_refused", kind=error.kind, detail=detail, topic=topic[:500], left_out=left_out)
         if error.kind in WRONG:
             with suppress(RemoteError):
-                self._note_misconduct(self._topics.parse_node(topic)[0], Misconduct.REFUSED, error.kind)
-
-    def _note_misconduct(self, node: str, kind: Misconduct, detail: str) -> None:
-        self._misconduct.setdefault((node, kind), detail)
+                self._misconduct.setdefault((self._topics.parse_node(topic)[0], Misconduct.REFUSED), error.kind)
 
     def _presence(self, *, online: bool) -> CoordinatorPresence:
         return CoordinatorPresence(
@@ -346,5 +345,6 @@ class CoordinatorLink:
             online=online,
             epoch=self._epoch,
             url=self._api_url,
+            connection=self._connection,
             accepts=(*ACCEPTS, *self._kept.asks) if online else (),
         )

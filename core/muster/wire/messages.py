@@ -332,12 +332,14 @@ KEPT_NOTHING = "kept-nothing"
 class CoordinatorPresence(Message):
     """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed.
 
-    `accepts` names what a coordinator takes beyond what those before 0.2 take.
+    `accepts` names what a coordinator takes beyond what those before 0.2 take, `connection` its connection to the
+    broker.
     """
 
     online: bool
     epoch: Sequence
     url: Text = ""
+    connection: Label = ""
     accepts: tuple[Label, ...] = Field((), max_length=MOST_NAMES)
 
 

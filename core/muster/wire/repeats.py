@@ -13,6 +13,7 @@ A run takes time in proportion to its size, about 50 µs for that of eight GPUs.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -46,16 +47,34 @@ class Outline(NamedTuple):
     facts: tuple[Number, ...]
 
 
-def read(body: str) -> Mapping[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class RepeatableRun:
+    """A run that may be a repeat or a base: what it has in common with others, and its own numbers."""
+
+    check: str
+    outline: Outline
+    started_at: float
+    duration_s: float
+    metrics: list[float | None]
+
+
+def repeatable_run(body: str) -> RepeatableRun | None:
     """The run in JSON if it may be a repeat or a base: uneventful, and not too large."""
     if len(body) > MOST_BYTES:
         return None
     run = from_json(body)
-    return run if is_uneventful(run["cause"], run["group"], run["verdict"], run["facts"]) else None
+    if not is_uneventful(run["cause"], run["group"], run["verdict"], run["facts"]):
+        return None
+    return RepeatableRun(
+        check=run["check"],
+        outline=_outline_of(run),
+        started_at=parse_instant(run["started_at"]),
+        duration_s=run["duration_s"],
+        metrics=[_short(value) for value in flat(run["metrics"].values())],
+    )
 
 
-def outline_of(run: Mapping[str, Any]) -> Outline:
-    """The outline of a run that is read from its JSON."""
+def _outline_of(run: Mapping[str, Any]) -> Outline:
     numbers: list[Number] = []
 
     def gap(number: Number) -> Number:
@@ -69,14 +88,14 @@ def outline_of(run: Mapping[str, Any]) -> Outline:
     return Outline(digest, tuple(numbers))
 
 
-def repeat_of(run: Mapping[str, Any], seq: int, like: int, sent_at: float) -> dict[str, Any]:
+def repeat_of(run: RepeatableRun, seq: int, like: int, sent_at: float) -> dict[str, Any]:
     """The run as a `Repeat` of number `like` in a report of that time, as JSON, without numbers in facts."""
     return {
         "seq": seq,
         "like": like,
-        "age_ms": milliseconds(sent_at) - milliseconds(parse_instant(run["started_at"])),
-        "duration_s": round(run["duration_s"], _MICROSECONDS),
-        "metrics": [_short(value) for value in flat(run["metrics"].values())],
+        "age_ms": milliseconds(sent_at) - milliseconds(run.started_at),
+        "duration_s": round(run.duration_s, _MICROSECONDS),
+        "metrics": run.metrics,
     }
 
 

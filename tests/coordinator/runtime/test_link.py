@@ -475,6 +475,25 @@ async def test_the_link_comes_back_after_the_broker(mosquitto):
             await eventually(lambda: events)
 
 
+async def test_each_connection_has_a_name_of_its_own(mosquitto):
+    """Agents repeat their last reply about a group when they hear another name."""
+
+    async def named() -> str:
+        async with client(mosquitto.url) as watcher:
+            await watcher.subscribe(TOPICS.coordinator, qos=1)
+            return str((await said_by_coordinator(watcher)).connection)
+
+    async with linked(mosquitto.url) as (link, _):
+        first = await named()
+        assert first
+        assert await named() == first
+        mosquitto.stop()
+        await eventually(lambda: not link.connected)
+        mosquitto.start()
+        await eventually(lambda: link.connected)
+        assert await named() not in ("", first)
+
+
 async def test_the_broker_that_is_back_is_news_and_the_first_connection_is_not(mosquitto):
     """What nodes found meanwhile is still in their outboxes."""
     async with linked(mosquitto.url) as (link, events):
