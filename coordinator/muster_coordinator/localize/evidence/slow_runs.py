@@ -9,12 +9,12 @@ The cached properties take O(n log n) for n runs, once.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.controls import FEW_BESIDE, Controls, controls_of, is_beside_few
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.reached import best_of_nodes, without_repeated
+from muster_coordinator.localize.evidence.run_kinds import FEWEST_ACROSS, RunKind, RunsByKind
 from muster_coordinator.localize.evidence.threshold import (
     LEAST_SHORTFALL,
     SPREAD_ON_ONE_HOST,
@@ -28,18 +28,6 @@ from muster_coordinator.localize.evidence.threshold import (
 from muster_coordinator.localize.significance import controls_needed, liars_among_peers
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
-
-class RunKind(StrEnum):
-    """What runs of a kind have in common: the parts that they cross. Only runs of one kind are compared.
-
-    A run is ACROSS if its members stand at several leaves, or if a leaf is unknown.
-    """
-
-    ALONE = "alone"
-    INSIDE = "inside a leaf"
-    ACROSS = "across leaves"
-
-
 CLEARING = 0.6
 """A run that shares its links with others may be slow without a fault, but then it hides one. It clears its members if
 it reached this share of what the best runs of several nodes do.
@@ -51,21 +39,13 @@ once. A node that delivers 50 % is not slower than that. Inside a leaf it is.
 MOST_HIDDEN, NOISE_ABOVE = 1 / 3, 1.0
 """Where runs differ much, only a great loss is slow. A run clears its members only if it reached so much that they have
 hardly lost more than this share, even if noise of this many standard deviations helped them.
+
 Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7 is not cleared: its nodes may deliver
 65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
 
 MANY_ALONE = 3
 """With more nodes alone for each one that may lie, those who ran alone are not suspects only."""
-
-FEWEST_ACROSS = 4
-"""Runs across leaves have a level of their own if this many of them have no member at the leaf that is part of most.
-Prevents: four nodes of leaf a are slow with nodes of other leaves, and nobody else has run across leaves. The level of
-the bad leaf would be typical. Until there are enough, all runs of several nodes are compared with each other.
-"""
-
-APART = 0.05
-"""If both levels differ by less, all runs of several nodes are compared: more values show better how they differ."""
 
 
 @dataclass(frozen=True)
@@ -82,21 +62,18 @@ class Thresholds:
     runs: tuple[GroupRun, ...]
     fabric: KnownFabric = field(default_factory=lambda: KnownFabric({}))
 
+    @cached_property
+    def _kinds(self) -> RunsByKind:
+        return RunsByKind(self.runs, self.fabric)
+
     def kind_of(self, run: GroupRun) -> RunKind:
         """The kind of a run."""
-        if len(run.members) == 1:
-            return RunKind.ALONE
-        return RunKind.INSIDE if self.fabric.is_inside(run.members) else RunKind.ACROSS
+        return self._kinds.kind_of(run)
 
-    @cached_property
+    @property
     def are_kinds_apart(self) -> bool:
         """Whether runs across leaves have a level of their own."""
-        across = [run for _, run in self._completed[RunKind.ACROSS]]
-        leaves = [self.fabric.leaves_of(run.members) for run in across]
-        (_, most), *_ = Counter(leaf for each in leaves for leaf in each).most_common(1) or [("", 0)]
-        kinds = RunKind.ACROSS, RunKind.INSIDE
-        low, high = sorted(usual_of(without_repeated(self._completed[kind])) for kind in kinds)
-        return len(across) - most >= FEWEST_ACROSS and low < (1 - APART) * high
+        return self._kinds.are_apart
 
     @cached_property
     def together(self) -> Threshold | None:
@@ -188,7 +165,9 @@ class Thresholds:
         Prevents: eleven liars of 232 nodes declare a leaf of their own and claim 1e30 GB/s in all their pairs there. No
         other run would clear anybody.
         """
-        runs = sorted((*self._completed[RunKind.ACROSS], *self._completed[RunKind.INSIDE]), key=lambda it: -it[0])
+        runs = sorted(
+            (*self._kinds.completed[RunKind.ACROSS], *self._kinds.completed[RunKind.INSIDE]), key=lambda it: -it[0]
+        )
         seen: set[str] = set()
         for reached, run in runs:
             seen.update(run.members)
@@ -199,9 +178,9 @@ class Thresholds:
     @cached_property
     def are_links_shared(self) -> bool:
         """Whether runs beside many other groups reach so much less than the best that contention must be the cause."""
-        if len(self._crowded) < FEWEST_ACROSS:
+        if len(self._kinds.crowded) < FEWEST_ACROSS:
             return False
-        return usual_of(without_repeated(self._crowded)) < (1 - LEAST_SHORTFALL) * self.best
+        return usual_of(without_repeated(self._kinds.crowded)) < (1 - LEAST_SHORTFALL) * self.best
 
     def is_contended(self, run: GroupRun) -> bool:
         """Whether many groups beside a run across leaves may be what made it slow."""
@@ -251,7 +230,7 @@ class Thresholds:
     @cached_property
     def _spread(self) -> Mapping[RunKind, Spread]:
         """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
-        spread = {kind: spread_of(values) for kind, values in self._reached.items()}
+        spread = {kind: spread_of(values) for kind, values in self._kinds.compared.items()}
         together = RunKind.INSIDE if self.are_links_shared else RunKind.ACROSS
         return spread if self.only_alone else {**spread, RunKind.ALONE: spread[together]}
 
@@ -279,35 +258,6 @@ class Thresholds:
         together = Counter(node for run in self.runs if len(run.members) > 1 for node in run.members)
         return frozenset(node for node, times in on_one_host.items() if 2 * times > together[node])
 
-    @cached_property
-    def _reached(self) -> Mapping[RunKind, list[float]]:
-        """The values that runs of each kind are compared with; of each node alone the best one.
-
-        Suspects run alone again and again. Prevents: 20 slow nodes run alone three times, and their 20 partners once.
-        """
-        alone = [*best_of_nodes(run for _, run in self._completed[RunKind.ALONE]).values()]
-        inside, across = self._completed[RunKind.INSIDE], self._completed[RunKind.ACROSS]
-        across = self._crowded if len(self._crowded) >= FEWEST_ACROSS else across
-        if self.are_kinds_apart:
-            apart = {RunKind.INSIDE: without_repeated(inside), RunKind.ACROSS: without_repeated(across)}
-            return {RunKind.ALONE: alone, **apart}
-        together = without_repeated([*across, *inside])
-        return {RunKind.ALONE: alone, RunKind.INSIDE: together, RunKind.ACROSS: together}
-
-    @cached_property
-    def _crowded(self) -> list[tuple[float, GroupRun]]:
-        """The runs across leaves beside many other groups, each with its objective."""
-        return [(reached, run) for reached, run in self._completed[RunKind.ACROSS] if not is_beside_few(run)]
-
-    @cached_property
-    def _completed(self) -> Mapping[RunKind, list[tuple[float, GroupRun]]]:
-        """The runs of each kind that measured something, each with its objective."""
-        runs: dict[RunKind, list[tuple[float, GroupRun]]] = {kind: [] for kind in RunKind}
-        for run in self.runs:
-            if run.outcome is RunOutcome.GOOD and run.objective:
-                runs[self.kind_of(run)].append((run.objective, run))
-        return runs
-
     def _within(self, spread: Spread, together: Threshold | None) -> Threshold | None:
         return _higher(self._together(RunKind.INSIDE, spread), together)
 
@@ -317,13 +267,13 @@ class Thresholds:
         Prevents: among 64 nodes, liars n0 and n1 claim 1e300 GB/s, again and again. Three nodes may lie, so no value
         counts for more than what four nodes have reached.
         """
-        return threshold_of([min(value, self.best) for value in self._reached[kind]], spread)
+        return threshold_of([min(value, self.best) for value in self._kinds.compared[kind]], spread)
 
     def _alone(self, spread: Spread) -> Threshold | None:
         """The threshold for one node, after every value above `_most_alone`, which may be a lie, is cut to it."""
         if (most := self._most_alone) is None:
             return None
-        return threshold_of([min(value, most) for value in self._reached[RunKind.ALONE]], spread)
+        return threshold_of([min(value, most) for value in self._kinds.compared[RunKind.ALONE]], spread)
 
     @cached_property
     def _most_alone(self) -> float | None:

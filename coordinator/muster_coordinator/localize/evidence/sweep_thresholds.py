@@ -15,7 +15,8 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
-from muster_coordinator.localize.evidence.slow_runs import RunKind, Thresholds
+from muster_coordinator.localize.evidence.run_kinds import RunKind
+from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.model.probes import GroupRun
 

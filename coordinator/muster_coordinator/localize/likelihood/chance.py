@@ -23,7 +23,7 @@ from muster_coordinator.localize.evidence.controls import is_beside_few
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
-from muster_coordinator.localize.evidence.slow_runs import RunKind
+from muster_coordinator.localize.evidence.run_kinds import RunKind
 from muster_coordinator.model.probes import GroupRun
 
 SLOW_BY_CHANCE, EXPECTED_RUNS = 0.015, 100

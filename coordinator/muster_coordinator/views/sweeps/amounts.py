@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muster.model import Metric, Topology
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.hardware import KnownHardware
-from muster_coordinator.localize.evidence.slow_runs import RunKind
+from muster_coordinator.localize.evidence.run_kinds import RunKind
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
 from muster_coordinator.localize.wording.hardware_words import with_hardware
 from muster_coordinator.localize.wording.sentences import amount
