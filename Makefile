@@ -10,7 +10,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
-WORKERS ?= 8
+WORKERS ?= 5
 
 # Without byte code each of the hundreds of processes that the tests start compiles all of muster.
 unexport PYTHONDONTWRITEBYTECODE

@@ -139,7 +139,8 @@ def test_the_wheel_carries_what_init_copies(wheel, tmp_path):
             # Entry points, and what the unpacked wheel does not have, come from the environment.
             env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")])}
             subprocess.run(command, env=env, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-            written.append({path.relative_to(directory) for path in directory.rglob("*") if path.is_file()})
+            files = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
+            written.append({path for path in files if path.parent.name != "issued"})  # named by random numbers
         assert written[0] == written[1]
         assert len(written[0]) > 10
 

@@ -85,7 +85,7 @@ def test_a_loss_that_noise_may_hide(laboratory):
 def test_leaves_that_share_an_uplink(large_laboratory):
     """All groups across it are slow at once. Nobody is convicted, because each is fast by itself."""
     large_laboratory.set_right()
-    large_laboratory.network.oversubscribe(4)
+    large_laboratory.network.oversubscribe(6)
     sweep = large_laboratory.sweep()
     assert min(reached(sweep)) < 0.75 * max(reached(sweep))
     assert named(sweep) == ([], [], [])

@@ -144,7 +144,8 @@ def measure(settings: CollectiveSettings, params: GroupParams, context: Context)
     with working_on(place), joined(context, meeting, place, params.timeout_s) as group:
         try:
             return _measure_group(settings, params, context, place, group, known=known)
-        except Unmeasured as reason:  # All ranks get the same error and so leave the group in the usual way.
+        except Unmeasured as reason:  # all ranks get the same error, and leave when the last one has joined
+            group.wait_for(range(len(group.nodes)), "unmeasured", group.timeout.total_seconds())
             return reason.measurement(known)
 
 
