@@ -91,7 +91,7 @@ def _new_id() -> str:
 
 def _run(node: str, part: _Part, metrics: dict[str, float]) -> Run:
     return Run(
-        id=f"{random.getrandbits(128):032x}",
+        id=_new_id(),
         node=node,
         check=NOOP_GROUP.name,
         verdict=Verdict.PASS,

@@ -38,6 +38,19 @@ TIMES = {
 }
 
 
+def interrupted(*rounds: RoundRecord) -> SweepRecord:
+    """A sweep that a restart has interrupted after these rounds."""
+    return SweepRecord(
+        id="s",
+        state=SweepState.RUNNING,
+        strategy="pairs",
+        check="collective",
+        nodes=("n0",),
+        rounds=rounds,
+        created_at=0.0,
+    )
+
+
 @cases("name", TIMES)
 def test_groups_that_overlap_ran_beside_each_other(name: str) -> None:
     """The coordinator counts the same as they end, and when it reads them after a restart."""
@@ -47,17 +60,7 @@ def test_groups_that_overlap_ran_beside_each_other(name: str) -> None:
     for ended in sorted(groups, key=lambda each: each.ended_at or 0.0):
         live = sum(other.started_at < (ended.ended_at or 0.0) < (other.ended_at or 0.0) for other in groups)
         as_they_end.add(ended, None, live_together=live)
-    read_again.resume(
-        SweepRecord(
-            id="s",
-            state=SweepState.RUNNING,
-            strategy="pairs",
-            check="collective",
-            nodes=("n0",),
-            rounds=(RoundRecord(number=1, groups=tuple(groups)),),
-            created_at=0.0,
-        )
-    )
+    read_again.resume(interrupted(RoundRecord(number=1, groups=tuple(groups))))
     for evidence in (as_they_end, read_again):
         assert {run.group: run.beside for run in evidence.runs} == {
             each.id: count for each, count in zip(groups, beside, strict=True)
@@ -71,17 +74,7 @@ def test_each_run_knows_its_round() -> None:
     evidence.add(group(0, 0.0, 9.0), None, live_together=0)
     read_again = SweepEvidence(plan(Strategy.PAIRS, 6))
     rounds = [RoundRecord(number=number, groups=(group(number, 0.0, 9.0),)) for number in (1, 2)]
-    read_again.resume(
-        SweepRecord(
-            id="s",
-            state=SweepState.RUNNING,
-            strategy="pairs",
-            check="collective",
-            nodes=("n0",),
-            rounds=tuple(rounds),
-            created_at=0.0,
-        )
-    )
+    read_again.resume(interrupted(*rounds))
     read_again.next_groups(2)
     read_again.add(group(0, 10.0, 19.0), None, live_together=0)
     assert [[run.round for run in each.runs] for each in (evidence, read_again)] == [[1], [1, 2, 3]]

@@ -70,8 +70,8 @@ def _with_spare_ones_inside(groups: Sequence[Members], sites: Mapping[str, Site]
 def _with_a_few_inside(groups: Sequence[Members], sites: Mapping[str, Site]) -> list[Members]:
     """Two pairs at one leaf exchange partners until enough pairs are inside leaves.
 
-    They are so many that they are still enough without those that liars may fake. Nothing changes if that would leave
-    out too many paths. Takes O(n) for n nodes, and O(leaves) for each exchange.
+    Liars may fake some of them, and the others are still enough. Nothing changes if that would leave out too many
+    paths. Takes O(n) for n nodes, and O(leaves) for each exchange.
     """
     wanted = LEAST_INSIDE + liars_among_peers(len(sites), sum(map(len, groups))) // 2
     crossing = CrossingPairs(KnownFabric(sites))
