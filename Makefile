@@ -17,7 +17,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+# pip would compile all of torch and the others, which takes a third of the installation; Python compiles what it imports.
+INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # These judge what nodes that share this machine reach, or start what takes all of it for a while: they get the machine
 # for themselves.

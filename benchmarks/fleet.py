@@ -94,15 +94,14 @@ class Fleet:
     ) -> None:
         """Starts an agent for each node, and returns when the coordinator knows what they are made of.
 
-        `settings` go over those that an agent needs here, `variables` into its environment.
+        `settings` go over those that an agent needs here, `variables` into its environment. The table `agent` need
+        not have an address.
         """
+        wanted = dict(settings or {})
+        wanted["agent"] = {"listen": "127.0.0.1:0"} | wanted.get("agent", {})
         for node in nodes:
-            own = {
-                "node": node,
-                "broker": {"url": self._broker or f"mqtt://{self._listen}"},
-                "agent": {"listen": "127.0.0.1:0"},
-            }
-            await self._start(node, "agent", own | dict(settings or {}), variables or {})
+            own = {"node": node, "broker": {"url": self._broker or f"mqtt://{self._listen}"}}
+            await self._start(node, "agent", own | wanted, variables or {})
         await self.know(nodes)
 
     async def know(self, nodes: Collection[str]) -> None:

@@ -56,7 +56,7 @@ class LeanMember:
             self._say(group, now, "declined", ',"reason":"expired","detail":"too late"')
         elif kind == "join" and self._part is None:
             self._part = _Part(group, order["params"])
-            self._say(group, now, "accepted", ',"address":"127.0.0.1","port":1,"ranks":1')
+            self._say(group, now, "accepted", ',"address":"127.0.0.1","port":1,"ranks":1,"knows_secrets":true')
         elif kind == "join" and part is None:
             self._say(group, now, "declined", ',"reason":"busy","detail":"the node is in another group"')
         elif part is not None and kind == "prepare" and part.rank is None:

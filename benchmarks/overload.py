@@ -47,6 +47,9 @@ from muster.errors import Unavailable
 
 FAULT = "nvml.device_lost"
 TIMES = 3.0
+ASKED = 1.02
+"""Nodes make a little less than what they are asked for: 2.997 times where it was 3."""
+
 STEP = 1.25
 CALM = 0.5
 """The share of the best rate at which what waits is taken before the overload begins."""
@@ -57,6 +60,11 @@ KEEPS_UP = 0.9
 WINDOW_S = 10.0
 CORDONED_WITHIN_S = 30.0
 JOINED_WITHIN_S = SETTLED_WITHIN_S = 300.0
+ARRIVED_WITHIN_S = 600.0
+
+LOOK_AGAIN_S = 1.0
+"""Each look asks for all metrics: 6.5 ms for 500 nodes. Every 0.1 s, that took a third of a tenth of a core."""
+
 TURN_S = 0.025
 LOOK_S = 0.002
 YIELDS = 10
@@ -135,7 +143,7 @@ class Overload:
         async with asyncio.timeout(SETTLED_WITHIN_S):
             since = time.monotonic()
             while time.monotonic() - since < self.options.settle_s:
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(LOOK_AGAIN_S)
                 if (await self.sample()).overloaded:
                     since = time.monotonic()
 
@@ -152,10 +160,10 @@ class Overload:
         )
 
     async def watch(self, samples: list[Sample]) -> None:
-        """Takes a sample every second."""
+        """Takes samples for ever."""
         while True:
             samples.append(await self.sample())
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(LOOK_AGAIN_S)
 
     async def cordoned_s(self, number: int) -> float:
         """Seconds from a fatal fault on a node until the call that cordons it."""
@@ -180,11 +188,11 @@ async def measure(options: argparse.Namespace, directory: Path) -> list[Figure]:
         await coordinator.start()
         stack.push_async_callback(coordinator.stop)
         await stack.enter_async_context(crowd.running(options.nodes, 2, broker.url, directory / "template.json"))
-        for each in crowd.processes:
-            psutil.Process(each.pid).nice(YIELDS)
         await until(lambda: all_joined(coordinator, options.nodes), JOINED_WITHIN_S)
         run = Overload(options, coordinator, crowd, standin)
         await run.settle()
+        for each in crowd.processes:
+            psutil.Process(each.pid).nice(YIELDS)
         stack.enter_context(slowed(coordinator.process.pid, options.share))
         return figures(await overloaded(run))
 
@@ -212,7 +220,7 @@ async def overloaded(run: Overload) -> Measured:
     await asyncio.sleep(run.options.settle_s)
     lost_before = await stories_of_loss(run.coordinator)
     deferred_before = await run.coordinator.metric("muster_reports_deferred")
-    made_before = await run.crowd.set_speed(TIMES * best.factor * max(1.0, best.runs_per_s / best.made_per_s))
+    made_before = await run.crowd.set_speed(ASKED * TIMES * best.factor * max(1.0, best.runs_per_s / best.made_per_s))
     samples: list[Sample] = []
     watching = asyncio.create_task(run.watch(samples))
     began = time.monotonic()
@@ -222,7 +230,7 @@ async def overloaded(run: Overload) -> Measured:
     made = await run.crowd.set_speed(0.0)
     ended = time.monotonic()
     deferred = await run.coordinator.metric("muster_reports_deferred") - deferred_before
-    await until(lambda: has_all(run.coordinator, made), 600.0)
+    await until(lambda: has_all(run.coordinator, made), ARRIVED_WITHIN_S, look_s=LOOK_AGAIN_S)
     late_s = time.monotonic() - ended
     await asyncio.sleep(run.options.after_s)
     return Measured(

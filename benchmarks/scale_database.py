@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from muster.config import Settings, StoreSettings
 from muster.errors import Unavailable
-from muster_coordinator.store.database import open_to_read
+from muster_coordinator.store.opening import open_to_read
 
 
 class ScaleDatabase:

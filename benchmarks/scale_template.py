@@ -76,7 +76,7 @@ async def record(directory: Path, broker: str) -> Template:
     """Starts a real agent with a coordinator of its own, and returns what it says."""
     variables = stubbed_nvml(directory, DEVICES)
     settings = {
-        "agent": {"listen": "127.0.0.1:0", "spread_s": 0},  # each check runs at once
+        "agent": {"spread_s": 0},  # each check runs at once
         "plugins": {"fabric": {"sysfs_root": str(ports(directory)), "proc_root": str(directory)}},
     }
     host, port = broker.removeprefix("mqtt://").split(":")

@@ -19,7 +19,7 @@ from muster_agent.decide import events
 from muster_agent.decide.events import AgentCommand, AgentEvent
 from muster_agent.decide.node import NodeAgent
 from muster_agent.decide.orders import Order, RanksReady, RunEnded
-from muster_agent.decide.plan import PlannedCheck, announced
+from muster_agent.decide.plan import PlannedCheck
 
 PLUGIN = PluginInfo(name="noop", distribution=None, version=None, status="loaded", checks=(NOOP_GROUP.name,))
 PLANNED = PlannedCheck(check=NOOP_GROUP, params=None, timeout_s=NOOP_GROUP.timeout_s, interval_s=None)
@@ -27,7 +27,7 @@ PLANNED = PlannedCheck(check=NOOP_GROUP, params=None, timeout_s=NOOP_GROUP.timeo
 
 def with_sweeps(message: InventoryReport) -> InventoryReport:
     """The inventory of a node that can also take part in sweeps with the check `noop-group`."""
-    checks, plugins = (*message.checks, announced(PLANNED)), (*message.plugins, PLUGIN)
+    checks, plugins = (*message.checks, PLANNED.announcement), (*message.plugins, PLUGIN)
     return message.model_copy(update={"checks": checks, "plugins": plugins})
 
 

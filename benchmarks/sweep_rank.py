@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster import Device, Rendezvous
-from muster_plugins.checks.collective.check import CollectiveSettings, GroupParams, measure
+from muster_plugins.checks.collective.check import CollectiveSettings, GroupParams
+from muster_plugins.checks.collective.measure import measure
 
 
 @dataclass(frozen=True)

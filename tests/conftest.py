@@ -19,6 +19,7 @@ import pytest
 from benchmarks.free_ports import free_port
 from benchmarks.private_postgres import DEBIAN, PrivatePostgres, private_postgres
 from tests import brokers
+from tests.collecting import one_first
 from tests.muster_process import run_muster, started
 from tests.waiting import wait_for
 from xdist.scheduler import LoadScopeScheduling
@@ -50,6 +51,10 @@ LONG = (*SHARED, "tests/hostile/", "tests/benchmarks/")
 """These run first: at the end, one worker would run such a unit while the others have nothing left to do."""
 
 
+COLLECT_AFTER = (20_000, 20, 20)
+"""Threshold of Python's search for cyclic garbage. With its own, that was a tenth of the processor time of a worker."""
+
+
 NEED_TORCH = {"torch_child", "with_torch"}
 """The fixtures whose tests get the marker `torch`."""
 
@@ -69,10 +74,12 @@ def pytest_collection(session):
     """
     gc.disable()
     try:
-        return (yield)
+        with one_first(session.config):
+            return (yield)
     finally:
         _make_the_generator_of_hypothesis()
         gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
         gc.enable()
 
 

@@ -88,18 +88,35 @@ def _tell_end(pid: int, status: int) -> None:
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
-    """Forks for each request until the tests end; only in the forked command does this function return."""
+    """Forks for each request until the tests end; only in the forked command does this function return.
+
+    It tells the process id of a command, and how it ended, to the descriptor that came with its request.
+    """
+    commands: dict[int, tuple[int, int]] = {}  # their process ids and where to tell, by their descriptors
     while True:
+        ready, _, _ = select.select([requests.fileno(), *commands], [], [])
+        for command in commands.keys() & ready:
+            _tell_how_it_ended(*commands.pop(command))
+            os.close(command)
+        if requests.fileno() not in ready:
+            continue
         message, fds, _, _ = socket.recv_fds(requests, 1 << 20, 4)
         if not message:
             sys.exit()  # the tests have ended or were killed: see die_with_parent
-        while _reap():
-            pass
-        if not os.fork():
-            requests.close()
-            return _command(json.loads(message), *fds)
-        for fd in fds:
+        *streams, status = fds
+        if not (pid := os.fork()):
+            return _command(json.loads(message), *streams)
+        for fd in streams:
             os.close(fd)
+        os.write(status, f"{pid}\n".encode())
+        commands[os.pidfd_open(pid)] = pid, status
+
+
+def _tell_how_it_ended(pid: int, status: int) -> None:
+    _, ended, used = os.wait4(pid, 0)
+    with contextlib.suppress(BrokenPipeError):  # nobody wants to know any more
+        os.write(status, f"{os.waitstatus_to_exitcode(ended)} {used.ru_utime + used.ru_stime}\n".encode())
+    os.close(status)
 
 
 def die_with_parent() -> None:
@@ -115,31 +132,14 @@ def enter_network_of(pid: int) -> None:
     os.close(descriptor)
 
 
-def _reap() -> bool:
-    try:
-        return os.waitpid(-1, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return False
-
-
-def _command(request: dict[str, Any], stdin: int, stdout: int, stderr: int, status: int) -> dict[str, Any]:
-    """Forks once more: the outer process waits for the command and tells its process id and how it ended."""
+def _command(request: dict[str, Any], *streams: int) -> dict[str, Any]:
+    """Becomes the process of a command, with its streams and no other open file."""
     die_with_parent()
-    pid = os.fork()
-    if pid:
-        for fd in (stdin, stdout, stderr):
-            os.close(fd)
-        os.write(status, f"{pid}\n".encode())
-        _, ended = os.waitpid(pid, 0)
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        os.write(status, f"{os.waitstatus_to_exitcode(ended)} {used.ru_utime + used.ru_stime}\n".encode())
-        os._exit(0)
-    for number, fd in enumerate((stdin, stdout, stderr)):
+    for number, fd in enumerate(streams):
         os.dup2(fd, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     if request["network_of"] is not None:
         enter_network_of(request["network_of"])
-    die_with_parent()
     return request
 
 

@@ -230,7 +230,7 @@ class Daemon:
         if order.check.scope is Scope.GROUP and order.group is None:
             order, listener = alone(order, max(1, len(self._runner.surroundings.devices)))
         elif order.group and any(place.rank == 0 for place in order.places):
-            listener = self._ports.take(order.group)
+            listener = self._ports.copy(order.group)
         await self._runner.start(order, listener)
 
     def _report(self, run: Run) -> None:
@@ -281,7 +281,7 @@ class Daemon:
             sent_at=self._now(),
             node=self._settings.node,
             inventory=inventory,
-            checks=tuple(map(announced, self._plan.values())),
+            checks=announced(self._plan),
             plugins=self._plugins.infos,
         )
 

@@ -2,7 +2,8 @@
 
 Method: the adaptive strategy sweeps the simulated network of flows. In a fleet of 64 nodes unless said otherwise, one
 node delivers a share of normal; over seeds, noise, passes and sizes. The smallest loss found is the least one from
-which on 95 % of such nodes are named. Healthy fleets under every condition say how often something healthy is named.
+which on 95 % of such nodes are named. Each sweep says how large a loss it would have found: `stated_loss` tells whether
+that is true. Healthy fleets under every condition say how often something healthy is named.
 Faults that come and go are swept day after day (`history`).
 
 `python -m benchmarks.localisation.limits` takes about eight minutes on two cores. It writes the figures
@@ -28,6 +29,7 @@ from benchmarks.localisation.network_cases import CONDITIONS, HEALTHY, NetworkCa
 from benchmarks.localisation.results import Cell, Task, measured
 from benchmarks.localisation.scenarios import Drawing, on_network
 from benchmarks.localisation.scoring import Score, play, score
+from benchmarks.localisation.stated_loss import stated_losses
 
 from muster.model import format_instant
 
@@ -150,6 +152,9 @@ def main() -> None:
     """Measures and writes figures, picture and page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30, help="fleets of each setting and loss")
+    parser.add_argument(
+        "--stated", type=int, default=30, help="fleets of each size that are asked what they could find"
+    )
     parser.add_argument("--healthy", type=int, default=200, help="healthy fleets under each condition")
     parser.add_argument("--fleets", type=int, default=30, help="fleets that are swept day after day")
     parser.add_argument("--jobs", type=int, default=2, help="processes that simulate")
@@ -164,6 +169,7 @@ def main() -> None:
             "fleets": options.fleets,
             "loss": LOSSES,
             "losses": losses(processes, options.seeds),
+            "stated": stated_losses(processes, options.stated),
             "false": false_accusations(processes, options.healthy),
             "intermittent": intermittent(processes, options.fleets),
         }

@@ -37,7 +37,8 @@ def adaptive(told: MethodInput) -> Method:
     def answer(runs: Sequence[GroupRun]) -> Answer:
         diagnosis = strategy.diagnose(runs)
         named = (Named(culprit.part, culprit.of, culprit.rails) for culprit in diagnosis.culprits)
-        return Answer(frozenset(named), len(diagnosis.inconclusive) + len(diagnosis.uncompared))
+        cannot_tell = (*diagnosis.inconclusive, *diagnosis.uncompared, *diagnosis.inconclusive_paths)
+        return Answer(frozenset(named), len(cannot_tell))
 
     return Method(strategy, answer)
 

@@ -24,6 +24,7 @@ HEADER = (
     "healthy named",
     "recall",
     "at 95 %",
+    "of visible",
     "touched",
     "PASS",
     "FAIL",
@@ -64,12 +65,14 @@ class NetworkSummary(NamedTuple):
     """Shares of the sweeps of one cell: `false` of those that name something healthy, and of each verdict.
 
     `healthy_named` is the mean number of healthy parts that such a sweep names. `recall` counts faults that were named
-    as what they are, `touched` those that were part of something named. The rest are medians, for each node `runs`.
+    as what they are, `recall_of_visible` only those that some sweep can name. `touched` counts those that were part of
+    something named. The rest are medians, for each node `runs`.
     """
 
     false: Share
     healthy_named: float
     recall: Share
+    recall_of_visible: Share
     touched: Share
     verdicts: Mapping[str, Share]
     fleet_wide: Share
@@ -87,6 +90,7 @@ def network_summary(scores: Sequence[Score]) -> NetworkSummary:
         false=Share(len(false), seeds),
         healthy_named=statistics.mean(false) if false else 0.0,
         recall=Share(sum(one.exact for one in scores), sum(one.faults for one in scores)),
+        recall_of_visible=_of_visible(scores),
         touched=Share(sum(one.touched for one in scores), sum(one.broken for one in scores)),
         verdicts={
             verdict: Share(sum(one.verdict == verdict for one in scores), seeds)
@@ -100,6 +104,11 @@ def network_summary(scores: Sequence[Score]) -> NetworkSummary:
     )
 
 
+def _of_visible(scores: Sequence[Score]) -> Share:
+    """The faults that were named, of those that some sweep can name."""
+    return Share(sum(one.visible_exact for one in scores), sum(one.visible for one in scores))
+
+
 def network_row(cell: Cell, found: NetworkSummary, group_s: float) -> tuple[str, ...]:
     """One line of the table. A round takes `group_s`, if all of its groups run at once."""
     which = (
@@ -111,7 +120,7 @@ def network_row(cell: Cell, found: NetworkSummary, group_s: float) -> tuple[str,
         str(cell.max_parallel or "all"),
     )
     false = str(found.false.tries), str(found.false), found.false.interval, f"{found.healthy_named:.3g}"
-    truth = str(found.recall), found.recall.interval, str(found.touched)
+    truth = str(found.recall), found.recall.interval, str(found.recall_of_visible), str(found.touched)
     said = (*map(str, found.verdicts.values()), str(found.fleet_wide), f"{found.open:.3g}")
     wall_s = "" if cell.max_parallel else f"{found.rounds * group_s:g}"
     cost = f"{found.rounds:g}", f"{found.runs:.3g}", wall_s, f"{found.plan_s:.2g}"
@@ -125,10 +134,12 @@ def network_totals(cells: Mapping[Cell, Sequence[Score]]) -> Iterator[str]:
         false = Share(sum(one.healthy_named > 0 for _, one in scored), len(scored))
         lasting = [one for case, one in scored if not case.endswith(INTERMITTENT)]
         recall = Share(sum(one.exact for one in lasting), sum(one.faults for one in lasting))
+        visible = _of_visible(lasting)
         runs = statistics.mean(one.node_runs / one.nodes for _, one in scored)
         yield (
             f"{method}: {false.hits} of {false.tries} sweeps name something healthy (95 %: {false.interval}), "
-            f"{recall.hits} of {recall.tries} lasting faults found, {runs:.3g} runs for each node"
+            f"{recall.hits} of {recall.tries} lasting faults found ({recall}), "
+            f"{visible.hits} of the {visible.tries} visible ones ({visible}), {runs:.3g} runs for each node"
         )
 
 

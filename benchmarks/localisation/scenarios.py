@@ -2,7 +2,7 @@
 
 import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,10 +10,10 @@ import numpy as np
 from benchmarks.fabric.defects import BrokenPart, Defect
 from benchmarks.fabric.disturbances import Disturbances, generations
 from benchmarks.fabric.membership import Membership, labelled, leaf_name, name_of
-from benchmarks.fabric.network import FatTree
 from benchmarks.fabric.swept_fleet import FleetSetup, SweptFleet, number_of
 from benchmarks.localisation.cases import OWN_CASES, Sites
 from benchmarks.localisation.fabric import Fabric, Faults, lots_of, sites_of
+from benchmarks.localisation.hidden import KnownFleet
 from benchmarks.localisation.network_cases import NETWORK_CASES, NetworkCase
 from benchmarks.localisation.scoring import RoundRunner
 from benchmarks.localisation.truth import Named, Truth
@@ -78,7 +78,8 @@ def on_network(drawing: Drawing, case: NetworkCase) -> Scenario:
     generation = generations(setup.disturbances, drawing.nodes, np.random.default_rng(number_of(drawing.name)))
     sites = labelled(setup.network, setup.membership, lots, generation.tolist())
     fabric = SweptFleet(setup, sites, drawing.name, drawing.method)
-    return Scenario(fabric, sites, truth_of(setup.network, setup.defects), normal_of(setup))
+    fleet = KnownFleet(setup=setup, sites=sites, busy=fabric.busy, generation=generation.tolist())
+    return Scenario(fabric, sites, truth_of(fleet), normal_of(setup))
 
 
 def normal_of(setup: FleetSetup) -> float:
@@ -94,15 +95,21 @@ def normal_of(setup: FleetSetup) -> float:
     return statistics.median(run.objective or 0.0 for run in runs)
 
 
-def truth_of(network: FatTree, defects: Sequence[Defect]) -> Truth:
-    """The defects by the names that methods use."""
+def truth_of(fleet: KnownFleet) -> Truth:
+    """The defects of the fleet by the names that methods use."""
+    network, defects = fleet.setup.network, fleet.setup.defects
     switches, ways = (
         tuple(leaf_name(defect.of[0]) for defect in defects if defect.part is part)
         for part in (BrokenPart.SWITCH, BrokenPart.WAY)
     )
-    faults = frozenset(_fault(defect) for defect in defects if defect.part in PARTS)
-    leaf_of = {name_of(node): leaf_name(int(leaf)) for node, leaf in enumerate(network.leaf_of)}
-    return Truth(faults=faults, leaf_of=leaf_of, bad_switches=switches, bad_ways=ways)
+    faults = {_fault(defect): fleet.reason_hidden(defect) for defect in defects if defect.part in PARTS}
+    return Truth(
+        faults=frozenset(faults),
+        leaf_of={name_of(node): leaf_name(int(leaf)) for node, leaf in enumerate(network.leaf_of)},
+        bad_switches=switches,
+        bad_ways=ways,
+        hidden={fault: reason for fault, reason in faults.items() if reason is not None},
+    )
 
 
 def _fault(defect: Defect) -> Named:

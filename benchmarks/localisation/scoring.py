@@ -28,8 +28,8 @@ class RoundRunner(Protocol):
 class Answer(NamedTuple):
     """What a strategy says in the end.
 
-    `open` are the nodes that it cannot tell about. With `fleet_wide`, it says that the fleet as a whole is not as it
-    should be, for example that its nodes are of two kinds.
+    `open` is the number of nodes and paths that it cannot tell about. With `fleet_wide`, it says that the fleet as a
+    whole is not as it should be, for example that its nodes are of two kinds.
     """
 
     named: frozenset[Named]
@@ -64,7 +64,7 @@ class Score:
 
     `healthy_named` counts the named parts in which nothing is at fault, `touched` the faults that are somewhere in what
     is named, of all that are `broken`, also those that no method can name. `plan_s` is the processor time of planning
-    and judging.
+    and judging. `visible` counts the faults that some sweep can name, `visible_exact` those of them that were named.
     """
 
     nodes: int
@@ -89,6 +89,8 @@ class Score:
     verdict: str = ""
     fleet_wide: bool = False
     plan_s: float = 0.0
+    visible: int = 0
+    visible_exact: int = 0
 
 
 def play(policy: RoundPlanner, fabric: RoundRunner) -> Played:
@@ -136,6 +138,8 @@ def score(sites: dict[str, Site], played: Played, answer: Answer, truth: Truth) 
         verdict=answer.verdict,
         fleet_wide=answer.fleet_wide,
         plan_s=played.plan_s,
+        visible=len(truth.visible),
+        visible_exact=len(truth.visible & answer.named),
     )
 
 

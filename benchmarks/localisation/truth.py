@@ -1,13 +1,22 @@
 """What is at fault in a fleet, and whether what a method names has anything to do with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
 from muster_coordinator.localize.rules.culprit import Part
 
 OF_NODE = frozenset((Part.NODE, Part.NODE_LINK, Part.RAIL))
+
+
+class Hidden(StrEnum):
+    """Why no sweep can name a fault as what it is."""
+
+    ABSENT = "its nodes decline"
+    UNLABELLED = "its leaf has no label"
+    HARMLESS = "no pair is slower"
 
 
 class Named(NamedTuple):
@@ -23,13 +32,20 @@ class Truth:
     """The `faults` that a method can name, and where nodes really stand.
 
     No method has a name for the other faults: `bad_switches` has the leaves of which the switch of one rail is bad,
-    `bad_ways` those with a bad connection to one spine.
+    `bad_ways` those with a bad connection to one spine. `hidden` has the faults that no sweep of this fleet can name
+    (`benchmarks.localisation.hidden`).
     """
 
     faults: frozenset[Named]
     leaf_of: Mapping[str, str]
     bad_switches: tuple[str, ...] = ()
     bad_ways: tuple[str, ...] = ()
+    hidden: Mapping[Named, Hidden] = field(default_factory=dict)
+
+    @property
+    def visible(self) -> frozenset[Named]:
+        """The faults that some sweep can name."""
+        return self.faults - self.hidden.keys()
 
     @property
     def broken(self) -> int:

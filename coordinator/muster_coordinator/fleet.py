@@ -59,6 +59,7 @@ class Fleet:
         *,
         name: str,
         epoch: int,
+        secret_key: bytes | None = None,
         heartbeat_s: float = 10.0,
         bytes_a_day: float = math.inf,
         declared: Mapping[str, Topology] = MappingProxyType({}),
@@ -69,8 +70,8 @@ class Fleet:
         policy: Policy = Policy(()),  # noqa: B008 (it is frozen)
     ) -> None:
         self.name, self.declared, self.epoch = name, declared, epoch
-        self.counts, self.load = Counts(), CoordinatorLoad()
-        self._orders = Orders(epoch)
+        self.counts, self.load, self._quotas = Counts(), CoordinatorLoad(), Quotas(bytes_a_day)
+        self._orders = Orders(epoch, secret_key)
         self._registry = NodeRegistry(self._orders, heartbeat_s, Places(declared, topology_labels), rules.limits.domain)
         self._references = ReferenceBook(self._orders)
         self._sweeps = SweepRegistry(
@@ -84,7 +85,6 @@ class Fleet:
         self._quarantine = Reconciler(rules, policy, epoch)
         self._states = DecidedStates(self._registry)
         self._tests = NodeTests(self._registry, self._orders, self._sweeps)
-        self._quotas = Quotas(bytes_a_day)
         self.inventories = InventoryIntake(self._registry, self._quotas, self._orders)
         left = self._quarantine.has_left_in_service
         self._liveness = Liveness(

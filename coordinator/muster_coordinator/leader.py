@@ -7,6 +7,7 @@ that every decision is stored.
 import asyncio
 import gc
 import hashlib
+import secrets
 import socket
 import time
 from collections.abc import Coroutine
@@ -135,6 +136,7 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
     return Fleet(
         name=settings.fleet,
         epoch=epoch,
+        secret_key=secrets.token_bytes(32),
         declared=read_topology(settings.topology_file),
         topology_labels=settings.topology_labels,
         bytes_a_day=settings.store.node_mb_per_day * 1e6,
@@ -161,7 +163,7 @@ def change_stream(epoch: int, pipeline: Pipeline, link: CoordinatorLink, poller:
         epoch,
         names=lambda: pipeline.fleet.names,
         view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
-        numbers=lambda: fleet_numbers(pipeline.fleet, link, poller, pipeline.clock()),
+        numbers=lambda: fleet_numbers(pipeline, link, poller),
         clock=pipeline.clock,
     )
 

@@ -1,6 +1,6 @@
 """`python -m muster` is the command `muster`."""
 
-from muster.cli import main
+from muster.start import main
 
 if __name__ == "__main__":
     main()

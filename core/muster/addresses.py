@@ -20,9 +20,11 @@ def broker_urls(value: str) -> list[str]:
 
 def split_address(address: str) -> tuple[str, int]:
     """Splits `host:port`; raises ValueError if it is not one. IPv6 hosts are in brackets."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080")
+    host, _, port = address.rpartition(":")
+    is_port = port.isascii() and port.isdigit() and int(port) <= 65535
+    is_in_brackets = host.startswith("[") and host.endswith("]")
+    if not host or not is_port or (":" in host) is not is_in_brackets:
+        raise ValueError(f"{address!r} is not host:port, for example 127.0.0.1:8080 or [::1]:8080")
     return possible_host(host.strip("[]")), int(port)
 
 
@@ -33,7 +35,7 @@ def possible_host(host: str) -> str:
     except UnicodeError:
         is_possible = False
     else:
-        is_possible = not set(host) & set("/@?#")
+        is_possible = not set(host) & set("/@?# ")
     if not is_possible:
         raise ValueError(f"{host!r} is neither the name nor the address of a host")
     return host

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from muster.addresses import is_loopback, possible_host, split_address
 from muster.home_path import HomePath
+from muster.model import MOST_WAITING
 from muster.section import Section
 
 DeviceFigures = Literal["all", "temperature", "power", "clocks", "utilisation", "ecc", "pcie", "nvlink"]
@@ -29,7 +30,7 @@ class AgentSettings(Section):
     )
     spread_s: float = Field(30.0, ge=0, description="Seconds over which the first background runs are spread")
     outbox_limit: int = Field(
-        10_000, ge=10, description="Maximum number of runs kept until the coordinator has stored them"
+        10_000, ge=10, le=MOST_WAITING, description="Maximum number of runs kept until the coordinator has stored them"
     )
     memory_limit_gib: float | None = Field(
         None, gt=0, le=1 << 20, description="GiB of memory for all ranks of a run together; unset: half of the host's"

@@ -57,6 +57,8 @@ class Rendezvous:
 
     The environment holds the same values under torch's standard names. `listen_fd` is set on rank 0 only: a socket
     that already listens on `master_port`. Pass it to the store, so that no other process can take the port.
+
+    `secret` is known to the ranks of the group only; None if an older agent takes part, or no coordinator formed it.
     """
 
     rank: int
@@ -65,6 +67,7 @@ class Rendezvous:
     master_addr: str
     master_port: int
     listen_fd: int | None
+    secret: str | None = field(default=None, repr=False)
 
 
 class Context(Protocol):

@@ -8,7 +8,6 @@ so the help, and every other command, start without the models and the libraries
 import functools
 import inspect
 import os
-import signal
 import sys
 from importlib.metadata import EntryPoint, entry_points
 from types import FunctionType
@@ -18,17 +17,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from muster.errors import EX_SOFTWARE, EX_USAGE, MusterError, Unavailable, unknown
+from muster.errors import EX_USAGE, MusterError, Unavailable, quoted, unknown
 from muster.garbage import no_collection
-from muster.terminal import for_terminal, say
+from muster.start import INTERRUPTED, end_at_sigterm, exit_code
+from muster.terminal import NOBODY_READS, for_terminal, say
 
 GROUP = "muster.commands"
-
-INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
-_NOBODY_READS = 128 + signal.SIGPIPE
-_OF_A_CLOSED_PIPE = "PacifyFlushWrapper"
-"""The object that typer puts in place of stdout when the reader of the output is gone, before it exits with 1."""
 
 _NO_COLOUR = ("--no-colour", "--no-color")
 _COMPLETION = {"--install-completion", "--show-completion"}
@@ -39,7 +33,17 @@ def _commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-class _Overview(TyperGroup):
+class _Group(TyperGroup):
+    """A group that says which commands it has where one is unknown."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        names = self.list_commands(ctx)
+        if args and args[0] not in names:
+            raise MusterError(unknown("command", args[0], names))
+        return super().resolve_command(ctx, args)
+
+
+class _Overview(_Group):
     """What the help of `muster` shows: the commands with their help, but without their options."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -60,11 +64,6 @@ class LazyGroup(_Overview):
         overview = _Overview(name=self.name, params=self.params, help=self.help, rich_markup_mode=self.rich_markup_mode)
         overview.format_help(ctx, formatter)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in _commands():
-            raise MusterError(unknown("command", args[0], _commands()))
-        return super().resolve_command(ctx, args)
-
 
 def _command(point: EntryPoint) -> Any:
     """The command with all its options, or what replaces it if it cannot be imported."""
@@ -72,6 +71,7 @@ def _command(point: EntryPoint) -> Any:
     if isinstance(loaded, TyperCommand):
         return loaded
     if isinstance(loaded, typer.Typer):
+        loaded.info.cls = _Group
         command: Any = get_group(loaded)
     else:
         single = typer.Typer(add_completion=False)
@@ -157,38 +157,29 @@ def main() -> None:
 
     A bug ends with its traceback and 70. Neither it nor a closed pipe may end with 1, which means WARN.
     """
-    _end_at_sigterm()
+    end_at_sigterm()
     arguments = _colour_option_first(sys.argv[1:])
-    try:
-        code = get_command(app).main(arguments, prog_name="muster", standalone_mode=False)
-    except MusterError as error:
-        say(f"muster: {error}", file=sys.stderr)
-        code = error.exit_code
-    except typer.TyperException as error:
-        code = _explain(error)
-    except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except SystemExit:
-        if type(sys.stdout).__name__ != _OF_A_CLOSED_PIPE:
-            raise
-        code = _NOBODY_READS
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-        code = EX_SOFTWARE
+    code = exit_code(lambda: _run(arguments))
     if code == 1 and not _COMPLETION.isdisjoint(arguments):
         say("muster: completion works in bash, zsh and fish; run this in one of them", file=sys.stderr)
         code = EX_USAGE
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code)
 
 
-def _end_at_sigterm() -> None:
-    """Lets SIGTERM end the first process of a container, too, before a daemon handles it in its own way.
-
-    The kernel drops a signal for that process as long as it has no handler, so a pod that is deleted while it starts
-    would be killed only after its grace period.
-    """
-    if os.getpid() == 1:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+def _run(arguments: list[str]) -> object:
+    try:
+        return get_command(app).main(arguments, prog_name="muster", standalone_mode=False)
+    except typer.TyperException as error:
+        return _explain(error)
+    except typer.Abort:
+        return INTERRUPTED
+    except OSError:
+        say()  # raises OutputFailed if it is stdout that cannot be written, to which rich has printed the help
+        raise
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        return NOBODY_READS  # typer, and rich where it prints the help, exit with 1
 
 
 def _colour_option_first(arguments: list[str]) -> list[str]:
@@ -200,10 +191,22 @@ def _colour_option_first(arguments: list[str]) -> list[str]:
 
 def _explain(error: typer.TyperException) -> int:
     """Prints the error, or the help if a group was called alone. Returns the exit code."""
-    message = error.format_message()
+    if isinstance(error, typer.BadParameter) and type(error.__cause__).__name__ == "ValidationError":
+        error.message = _refusal(error.__cause__)
+    message = " ".join(error.format_message().split())  # typer lists choices in lines of their own
     if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export it
-        say(message, end="")  # empty if rich has already printed the help
+        say(error.format_message(), end="")  # empty if rich has already printed the help
         return 0
     context = getattr(error, "ctx", None)
     say(f"muster: {message} (see {context.command_path if context else 'muster'} --help)", file=sys.stderr)
     return EX_USAGE
+
+
+def _refusal(error: Any) -> str:
+    """What is valid for the option that pydantic has refused, and what was given."""
+    from muster.explain import what_is_valid  # noqa: PLC0415 (pydantic takes longer to import than most commands run)
+
+    item = error.errors()[0]
+    if item["type"] == "value_error":  # typer's own, for a choice: it repeats what was given
+        return what_is_valid(item).rstrip(".")
+    return f"{what_is_valid(item)} (got {quoted(item['input'])})"

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ssl import SSLError
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
@@ -18,6 +19,13 @@ _SENT_AS_IT_IS = 16 << 10
 
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 (nothing is bound)
 """The address of a coordinator on this host that listens on every address."""
+
+_ABOUT_TLS = (
+    "write http:// if it speaks no TLS, or name the file with the authority of its certificate in SSL_CERT_FILE"
+)
+
+AS_TYPED = "surrogateescape"
+"""How bytes of an argument that are no UTF-8 are sent: as they are. The coordinator knows nothing of that name."""
 
 T = TypeVar("T")
 
@@ -58,11 +66,11 @@ class Client:
     def get(self, *path: str, **query: str | int | None) -> Any:
         """The answer to GET on the path with these segments."""
         given = {name: value for name, value in query.items() if value is not None}
-        return self._ask("GET", path, f"?{urlencode(given)}" if given else "")
+        return self._ask("GET", path, _query(given))
 
     def text(self, *path: str, **query: str) -> str:
         """The answer to GET as text; it need not be JSON."""
-        status, answer = self._send("GET", path, f"?{urlencode(query)}")
+        status, answer = self._send("GET", path, _query(query))
         return answer.decode(errors="replace") if status < 400 else _answer(self._url, status, answer)
 
     def pages(self, *path: str, **query: str | None) -> dict[str, Any]:
@@ -97,15 +105,15 @@ class Client:
 
     def post(self, *path: str, body: Mapping[str, Any]) -> Any:
         """The answer to POST of a JSON body."""
-        return self._ask("POST", path, "", json.dumps(body))
+        return self._ask("POST", path, "", _json(body))
 
     def put(self, *path: str, body: Mapping[str, Any]) -> Any:
         """The answer to PUT of a JSON body."""
-        return self._ask("PUT", path, "", json.dumps(body))
+        return self._ask("PUT", path, "", _json(body))
 
     def delete(self, *path: str, **query: str) -> Any:
         """The answer to DELETE."""
-        return self._ask("DELETE", path, f"?{urlencode(query)}" if query else "")
+        return self._ask("DELETE", path, _query(query))
 
     def _not_ours(self) -> Unavailable:
         """The error for JSON that is not an answer of muster's API, or of another version of it."""
@@ -119,7 +127,7 @@ class Client:
     def _send(self, method: str, path: tuple[str, ...], query: str, body: str | None = None) -> tuple[int, bytes]:
         if not all(path):  # the path would be that of a list, or none at all
             raise Refused("a name or an id is missing: one argument is empty")
-        target = self._root + "/".join(quote(segment, safe="") for segment in path) + query
+        target = self._root + "/".join(quote(segment, safe="", errors=AS_TYPED) for segment in path) + query
         headers, sent = dict(self._headers), None
         if body is not None:
             headers["Content-Type"], sent = "application/json", body.encode()
@@ -135,7 +143,21 @@ class Client:
                 connection.close()
         except (OSError, HTTPException) as error:
             reason = " ".join(str(error).split())
-            raise Unavailable(f"no coordinator answers at {self._url} ({reason}); set --url or MUSTER_URL") from None
+            # What answers without TLS, or with a certificate that nobody knows, runs: starting it would not help.
+            advice = _ABOUT_TLS if isinstance(error, SSLError) else "start it, or set --url or MUSTER_URL"
+            raise Unavailable(f"no coordinator answers at {self._url} ({reason}); {advice}") from None
+
+
+def _json(body: Mapping[str, Any]) -> str:
+    """The body as JSON, which has no word for what Python reads from `nan` and `inf`."""
+    try:
+        return json.dumps(body, allow_nan=False)
+    except ValueError:
+        raise Refused("one of the numbers is not finite; give a number without nan and inf") from None
+
+
+def _query(given: Mapping[str, str | int]) -> str:
+    return f"?{urlencode(given, errors=AS_TYPED)}" if given else ""
 
 
 def _parts(url: str) -> SplitResult:

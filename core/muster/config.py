@@ -31,7 +31,7 @@ from muster.defaults import DATA_DIR, HTTP_LISTEN
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.home_path import HomePath
-from muster.model import Name, Seconds
+from muster.model import MOST_DEVICES, Name, Seconds
 from muster.quarantine_settings import QuarantineSettings
 from muster.section import Section
 from muster.settings_table import read_table
@@ -217,8 +217,8 @@ class SuiteSettings(Section):
 class LogSettings(Section):
     """Settings of the log on stderr."""
 
-    format: str = Field("auto", pattern="^(auto|json|console)$", description="auto: console on a terminal, else json")
-    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Lowest level that is logged")
+    format: Literal["auto", "json", "console"] = Field("auto", description="auto: console on a terminal, else json")
+    level: Literal["debug", "info", "warning", "error"] = Field("info", description="Lowest level that is logged")
 
 
 class PluginsSettings(BaseModel):
@@ -244,7 +244,9 @@ class Settings(Section):
     fleet: Name = Field("default", description="Name of the fleet; fleets can share a broker")
     node: Name = Field(default_factory=_host_name, description="Name of this node; default: the host name")
     data_dir: HomePath = Field(Path(DATA_DIR), description="Directory for the outbox and the database")
-    expected_gpus: int | None = Field(None, ge=0, description="Number of GPUs that this node must have; unset: any")
+    expected_gpus: int | None = Field(
+        None, ge=0, le=MOST_DEVICES, description="Number of GPUs that this node must have; unset: any"
+    )
     references_file: HomePath | None = Field(
         None, description="The operator's references for this machine (TOML); they override all others"
     )

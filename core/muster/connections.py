@@ -1,9 +1,10 @@
 """The connections of a server: how many there may be, and how long a client may keep the server waiting.
 
 A connection is either *at work*: the server owes its client something. Or it *waits* for its client: for a request, for
-the next one, or for the client to read an answer. The server closes a connection that waits longer than `WAIT_S`. When
-all places are taken, it closes the connection that has waited longest, to make room for a new one. Therefore neither
-ten thousand silent connections nor clients that send a byte a second keep out a client that sends its request at once.
+its body, for the next one, or for the client to read an answer. The server closes a connection that waits longer than
+`WAIT_S`. When all places are taken, it closes the connection that has waited longest, to make room for a new one.
+Therefore neither ten thousand silent connections nor clients that send a byte a second keep out a client that sends its
+request at once.
 
 Every step takes constant time, with one exception: the search for the longest waiting connection of one address.
 """
@@ -95,6 +96,15 @@ class Connections:
             yield
         finally:
             self.end_work(transport)
+
+    @contextmanager
+    def wait(self, transport: asyncio.BaseTransport | None) -> Iterator[None]:
+        """Counts a connection that is at work as waiting for its client inside the `with` block."""
+        self.end_work(transport)
+        try:
+            yield
+        finally:
+            self.start_work(transport)
 
     def enter(self, connection: "_Connection") -> bool:
         """Admits a new connection, if necessary in place of the one that waits longest; False if none can be closed."""

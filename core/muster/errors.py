@@ -1,7 +1,6 @@
 """The errors that a person or a peer can cause; any other exception is a bug and ends with a traceback."""
 
 import bisect
-import difflib
 from collections.abc import Iterable, Sequence
 
 EX_USAGE = 64
@@ -13,7 +12,13 @@ EX_UNAVAILABLE = 69
 EX_SOFTWARE = 70
 """Exit code after a bug in muster (sysexits.h). Python's own would be 1, which a verdict uses for WARN."""
 
+EX_IOERR = 74
+"""Exit code if a database or the output cannot be written any more (sysexits.h)."""
+
 _LISTED = 30
+
+_QUOTED = 300
+"""Characters of a wrong value that a message repeats."""
 
 _COMPARED = 300
 """Valid names that are compared with a wrong one. A node may announce thousands to keep the coordinator busy."""
@@ -39,6 +44,12 @@ class Unavailable(MusterError):
     exit_code = EX_UNAVAILABLE
 
 
+class OutputFailed(MusterError):
+    """What the command has to say cannot be written, such as into a file on a full disk."""
+
+    exit_code = EX_IOERR
+
+
 class Refused(MusterError):
     """A request that cannot be carried out as given; the message says what would be valid."""
 
@@ -57,12 +68,20 @@ class RemoteError(Exception):
 
 def unknown(what: str, name: str, valid: Iterable[str]) -> str:
     """One line that refuses `name`, suggests the nearest valid name and lists what is valid, up to `_LISTED` names."""
+    import difflib  # noqa: PLC0415 (memory that every agent would spend, for a message that few need)
+
     names = sorted(map(str, valid))
     near = difflib.get_close_matches(name, _neighbours(name, names), n=1) if len(name) <= _LONGEST_COMPARED else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     listing = ", ".join(names[:_LISTED]) or "none"
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f"unknown {what} {name!r}{hint} (valid: {listing}{more})"
+    return f"unknown {what} {quoted(name)}{hint} (valid: {listing}{more})"
+
+
+def quoted(value: object) -> str:
+    """The value in quotes, for a message that refuses it; only the start of a long one."""
+    shown = repr(value)
+    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}…"
 
 
 def ambiguous(what: str, prefix: str, found: Sequence[str], most: int) -> str:

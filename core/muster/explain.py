@@ -6,7 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from muster.errors import unknown
+from muster.errors import quoted, unknown
 from muster.secrecy import secrets_in, without_quotes_of
 
 _IN_OUR_WORDS = {
@@ -19,8 +19,14 @@ _IN_OUR_WORDS = {
     "tuple_type": 'must be a list, for example ["a", "b"]',
 }
 
+_KIND = re.compile(r"^(function-\w+|list|nullable|tuple)\[")
+"""What pydantic adds to the place of a value that may be of several kinds."""
+
 _MUST = re.compile(r"^[A-Z][a-z]+ should(?= )")
 """The start of those messages of pydantic that name the valid kind of value."""
+
+_NOT_SAID = re.compile(r" after validation|, unable to parse string as an? \w+$")
+"""Of a list that is too short or too long, and of text that is no number."""
 
 
 def explain(
@@ -31,18 +37,22 @@ def explain(
 
 
 def _line(model: type[BaseModel], item: ErrorDetails, prefix: tuple[str, ...], what: str) -> str:
-    location = tuple(str(part) for part in item["loc"])
+    location = tuple(part for part in map(str, item["loc"]) if not _KIND.match(part))
     key = ".".join((*prefix, *location))
     if item["type"] == "extra_forbidden":
         table = _table_at(model, location[:-1])
         return unknown(what, key, [".".join((*prefix, *location[:-1], name)) for name in table.model_fields])
-    message = _IN_OUR_WORDS.get(item["type"]) or _MUST.sub("must", item["msg"].removeprefix("Value error, "))
-    message = message.replace(" after validation", "")  # of a list that is too short or too long
     given = item["input"]
     hidden = list(secrets_in(key, given))
-    message = without_quotes_of(hidden, message)
-    shown = f" (got {given!r})" if isinstance(given, str | int | float) and not hidden else ""
+    message = without_quotes_of(hidden, what_is_valid(item))
+    shown = f" (got {quoted(given)})" if isinstance(given, str | int | float) and not hidden else ""
     return f"{what} {key!r}: {message}{shown}" if key else message  # no key: the error is about the whole table
+
+
+def what_is_valid(item: ErrorDetails) -> str:
+    """The message of an error of pydantic in our words, such as `must be a valid integer`."""
+    message = _IN_OUR_WORDS.get(item["type"]) or _MUST.sub("must", item["msg"].removeprefix("Value error, "))
+    return _NOT_SAID.sub("", message)
 
 
 def _table_at(model: type[BaseModel], location: tuple[str, ...]) -> type[BaseModel]:

@@ -6,17 +6,20 @@ without arguments.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from muster.alarm import Alarm
-from muster.artifact import Artifact
 from muster.check import AnyCheck, Context, DepartureProbe, IdleProbe, Reservation
 from muster.config import Config
-from muster.leader_lock import LeaderLock
 from muster.model import Inventory, MachineType, Run
-from muster.node_health import NodeHealthReport
-from muster.transition import ActionOutcome, Survey, Transition
+
+if TYPE_CHECKING:  # memory: an agent calls none of the hooks with these models
+    from muster.alarm import Alarm
+    from muster.artifact import Artifact
+    from muster.leader_lock import LeaderLock
+    from muster.node_health import NodeHealthReport
+    from muster.transition import ActionOutcome, Survey, Transition
 
 PROJECT = "muster"
 
@@ -83,7 +86,7 @@ def muster_prepare_run(config: Config, check: AnyCheck, context: Context) -> Non
 
 
 @hookspec
-def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
+def muster_leader_lock(config: Config, url: str) -> "LeaderLock | None":
     """Returns a lock for the leader of several coordinators, or None. Used if `leader.lock` names your plugin.
 
     `url` is that of this coordinator's API: let the others learn it, so that they can pass requests on. It is called in
@@ -92,7 +95,7 @@ def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
 
 
 @hookspec
-async def muster_survey(config: Config) -> Survey | None:
+async def muster_survey(config: Config) -> "Survey | None":
     """Returns the nodes and their states at your scheduler, or None if the settings do not make the plugin an actor.
 
     The coordinator calls it at its start and every few minutes. It must change nothing. If a node differs from the
@@ -102,7 +105,7 @@ async def muster_survey(config: Config) -> Survey | None:
 
 
 @hookspec
-async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+async def muster_transition(config: Config, transition: "Transition") -> "ActionOutcome | None":
     """A node's service state has changed: act on it or notify somebody. Returns None if the plugin does neither.
 
     The coordinator calls it again with the same id until it returns something other than FAILED, and whenever the
@@ -113,7 +116,7 @@ async def muster_transition(config: Config, transition: Transition) -> ActionOut
 
 
 @hookspec
-async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> bool | None:
+async def muster_node_health(config: Config, reports: "tuple[NodeHealthReport, ...]") -> bool | None:
     """The health of nodes by their checks. Show it to other programs; do not drain nodes because of it.
 
     Returns False if your settings say that you show nothing: then the coordinator need not call you again.
@@ -125,7 +128,7 @@ async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ..
 
 
 @hookspec
-async def muster_alarm(config: Config, alarm: Alarm) -> ActionOutcome | None:
+async def muster_alarm(config: Config, alarm: "Alarm") -> "ActionOutcome | None":
     """An alarm has begun, or is over: notify somebody. Returns None if the plugin does not.
 
     The coordinator calls it once when the alarm begins and once when it is over. If you return FAILED or raise, it
@@ -141,7 +144,7 @@ async def muster_result(config: Config, run: Run) -> None:
 
 
 @hookspec
-async def muster_artifacts(config: Config, artifacts: tuple[Artifact, ...]) -> ActionOutcome | None:
+async def muster_artifacts(config: Config, artifacts: "tuple[Artifact, ...]") -> "ActionOutcome | None":
     """Documents about a sweep that ended, an acceptance that was received or a run that failed: store them elsewhere.
 
     Returns None if your settings say that you store nothing: then the coordinator does not call you again. If you

@@ -1,4 +1,4 @@
-"""Structured logs on stderr: JSON for machines, coloured lines on a terminal.
+"""Structured logs on stderr: JSON for machines, lines for people, which have colours where every command prints them.
 
 Local variables are left out of tracebacks in both: they may hold secrets.
 """
@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 from muster.config import LogSettings
 from muster.hidden_package import absent
 from muster.log_limit import LogLimit
-from muster.terminal import for_terminal
+from muster.terminal import for_terminal, has_colours
 
 # structlog loads rich wherever it is installed, and typer installs it everywhere: 5 MiB and 45 ms in each process, for
 # tracebacks with local variables, which muster does not write. structlog has no setting for this.
@@ -74,7 +74,7 @@ def configure(settings: LogSettings, **context: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    rendering = _CONSOLE if as_console else _JSON
+    rendering = _for_people(with_colours=has_colours(sys.stderr)) if as_console else _JSON
     out = cast("TextIO", _LossyStream(sys.stderr))
     structlog.configure(
         processors=[*shared, *rendering],
@@ -100,7 +100,10 @@ def _write_traceback(out: TextIO, error: ExcInfo) -> None:
     out.write(for_terminal(text.getvalue()))
 
 
-_CONSOLE: list[Processor] = [_quote_unprintable, structlog.dev.ConsoleRenderer(exception_formatter=_write_traceback)]
+def _for_people(*, with_colours: bool) -> list[Processor]:
+    renderer = structlog.dev.ConsoleRenderer(colors=with_colours, exception_formatter=_write_traceback)
+    return [_quote_unprintable, renderer]
+
 
 _JSON: list[Processor] = [
     structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),

@@ -62,6 +62,9 @@ Name = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9]
 Sequence = Annotated[int, Field(ge=0, lt=1 << 53)]
 """A number in a stream of runs, exact in every database and every JSON reader."""
 
+MOST_WAITING = 1_000_000
+"""Maximum number of runs in the outbox of one node: a hundred times what an outbox keeps by default."""
+
 Code = Annotated[str, Field(max_length=200, pattern=r"^[!-~]+$")]
 """The name of a finding or metric in policies, dashboards and programs: printable ASCII without spaces."""
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from muster.errors import SettingsError
 from muster.explain import explain
 from muster.references import Reference, ReferenceRow, pointless
+from muster.text_file import read_text
 
 _SHAPE = 'must hold rows that begin with [[reference]] and give check = "gemm", metric = "tflops" and so on'
 
@@ -40,10 +41,8 @@ def read_references(path: Path | None, judged: Mapping[str, Collection[str]] | N
 
 def _tables(path: Path) -> list[Any]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"references_file: cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        content = tomllib.loads(read_text(path, "references_file"))
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"references_file: {path} is not TOML: {error}") from None
     tables = content.pop("reference", None)
     if content or not isinstance(tables, list):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.errors import SettingsError
+from muster.text_file import read_text
 
 ENVIRONMENT_PREFIX = "MUSTER_"
 
@@ -32,11 +33,9 @@ def read_table(path: Path | None, environment: Mapping[str, str] = os.environ) -
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"cannot read the settings file {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not TOML: {error}") from None
+        return tomllib.loads(read_text(path, "settings"))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"settings: {path} is not TOML: {error}") from None
 
 
 def _overlay(table: dict[str, Any], environment: Mapping[str, str]) -> None:

@@ -12,8 +12,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 from typing import Any, TextIO
+
+from muster.errors import OutputFailed
+
+NOBODY_READS = 128 + signal.SIGPIPE
+"""Exit code if the reader of the output is gone, as where a shell's `head` has read enough."""
 
 _KEPT = "\n\t"
 
@@ -48,7 +54,7 @@ def say(text: str = "", *, file: TextIO | None = None, end: str = "\n") -> None:
     out = sys.stdout if file is None else file
     encoding = out.encoding or "utf-8"
     shown = for_terminal(text).encode(encoding, "replace").decode(encoding)
-    print(_coloured(shown) if has_colours(out) else shown, file=out, end=end, flush=True)
+    _write(out, (_coloured(shown) if has_colours(out) else shown) + end)
 
 
 def clear_screen() -> None:
@@ -74,7 +80,7 @@ def _coloured(text: str) -> str:
 
 def say_json(data: Any) -> None:
     """Prints JSON to stdout, in ASCII. `data` may contain pydantic models."""
-    print(json.dumps(data, default=lambda model: model.model_dump(mode="json")), flush=True)  # noqa: T201
+    _write(sys.stdout, json.dumps(data, default=lambda model: model.model_dump(mode="json")) + "\n")
 
 
 def say_items(items: Any) -> None:
@@ -84,4 +90,21 @@ def say_items(items: Any) -> None:
 
 def copy_out(text: str) -> None:
     """Writes a document to stdout: unchanged into a file or a pipe, and as `for_terminal` on a terminal."""
-    sys.stdout.write(for_terminal(text) if sys.stdout.isatty() else text)
+    _write(sys.stdout, for_terminal(text) if sys.stdout.isatty() else text)
+
+
+def _write(out: TextIO, text: str) -> None:
+    """Writes and flushes. Exits if nobody reads stdout any more; raises OutputFailed if it cannot be written.
+
+    What cannot be written to stderr is lost, because there is no other place to say so.
+    """
+    try:
+        out.write(text)
+        out.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())  # Python flushes again at its end, and would fail again
+        if out is sys.stderr:
+            return
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(NOBODY_READS) from None
+        raise OutputFailed(f"cannot write the output: {error.strerror}") from None

@@ -30,4 +30,14 @@ def _signature(hook: Any) -> str:
     definition = ast.parse(inspect.getsource(hook)).body[0]
     assert isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
     definition.body, definition.decorator_list = [], []
+    for argument in definition.args.args:
+        argument.annotation = _unquoted(argument.annotation)
+    definition.returns = _unquoted(definition.returns)
     return ast.unparse(definition)
+
+
+def _unquoted(annotation: ast.expr | None) -> ast.expr | None:
+    """The annotation as a reader needs it: some are in quotes, so that an agent does not import their models."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        return ast.parse(annotation.value, mode="eval").body
+    return annotation

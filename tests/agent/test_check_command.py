@@ -16,9 +16,10 @@ from pydantic import Field
 from muster import cli, logs, plugins
 from muster.check import Params, Scope, Skip
 from muster.errors import Unavailable
-from muster.model import Device, Finding, Inventory, Measurement, Severity
+from muster.model import MOST_DEVICES, Device, Finding, Inventory, Measurement, Severity
 from muster.wire.messages import PluginInfo
 from muster_agent.acceptance import files
+from muster_agent.commands.report_options import MOST_GPUS
 
 
 class Size(Params):
@@ -241,6 +242,14 @@ def test_expected_gpus_reach_the_check(check_command):
     """--expect-gpus goes before the setting expected_gpus."""
     [run] = json.loads(check_command("run", "sized", "--expect-gpus", "4", "--json")[1])["items"]
     assert run["metrics"]["gpus"] == 4
+
+
+def test_no_node_has_more_gpus_than_muster_knows(check_command):
+    """A number with a zero too many is refused at once, and not by each check in its own way."""
+    assert MOST_GPUS == MOST_DEVICES
+    code, _, err = check_command("run", "sized", f"--expect-gpus={MOST_DEVICES + 1}")
+    assert code == 64
+    assert "--expect-gpus" in err
 
 
 def test_a_value_that_is_json_is_taken_as_json(check_command):

@@ -4,6 +4,9 @@ import faulthandler
 import json
 import socket
 import struct
+import subprocess
+import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from tests.hostile.liar import Gone, Greeting, Guest, Lie, LyingStore, close_at_
 
 from muster.check import Scope
 from muster.config import Config, Settings
-from muster.model import Measurement
+from muster.model import Measurement, Verdict
 from muster_agent.decide.orders import RankPlace
 from muster_plugins.checks.collective import check as collective
 
@@ -126,6 +129,72 @@ async def test_a_peer_that_sends_more_than_expected_makes_the_rank_fail(running,
     (finding,) = victim.findings
     assert (finding.code, finding.evidence["signal"]) == ("run.raised", "SIGABRT")
     assert "gloo::EnforceNotMet" in finding.summary
+
+
+SECRET = "ab" * 32
+
+INTRUDER = """
+import socket, struct, sys, time
+def text(content): return struct.pack("<Q", len(content)) + content
+print("ready", flush=True)
+while True:
+    try:
+        with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=2) as store:
+            store.sendall(bytes([0]) + struct.pack("<I", 0x3C85F7CE))
+            while True:
+                store.sendall(100 * b"".join(bytes([1]) + text(b"/rank/%d" % rank) + text(b"[]") for rank in range(2)))
+    except OSError:
+        time.sleep(0.01)
+"""
+"""Writes a false introduction of every rank into the store, again and again, in the protocol of torch's TCPStore."""
+
+
+@pytest.mark.parametrize(("secret", "verdicts"), [(SECRET, {Verdict.PASS}), (None, {Verdict.UNKNOWN})])
+async def test_a_stranger_at_the_port_spoils_no_group_with_a_secret(running, places, monkeypatch, secret, verdicts):
+    """Without a secret, as with older agents, it does."""
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    check = collective_check()
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    group = tuple(replace(place, secret=secret) for place in places(2, port))
+    params = check.params(timeout_s=3.0, size_bytes="64K")
+    with subprocess.Popen([sys.executable, "-c", INTRUDER, str(port)], stdout=subprocess.PIPE) as intruder:
+        assert intruder.stdout is not None
+        assert intruder.stdout.readline() == b"ready\n"
+        async with running(check, memory_limit_bytes=LIMIT_BYTES) as runs:
+            order = {"places": group, "group": "g", "params": params, "timeout_s": 20.0}
+            run = await runs.start(check, listener=listener, **order)
+            await runs.until("ready")
+            runs.runner.go(run)
+            ended = await runs.ended()
+        intruder.kill()
+    assert {rank.verdict for rank in ended.ranks} == verdicts, ended
+
+
+@pytest.mark.parametrize(("sent", "strangers"), [(b"GET / HTTP/1.1\r\n" * 9, ["127.0.0.1"]), (b"", None)])
+async def test_rank_0_names_the_strangers_that_came_to_a_group_that_failed(running, sent, strangers):
+    """Rank 1 never comes. Who only connects is no stranger, but an agent of a member that tries the port."""
+    check = collective_check()
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    place = RankPlace(
+        rank=0,
+        local_rank=0,
+        local_world_size=1,
+        world_size=2,
+        master_addr="127.0.0.1",
+        master_port=port,
+        secret=SECRET,
+    )
+    async with running(check, memory_limit_bytes=LIMIT_BYTES) as runs:
+        order = {"places": (place,), "group": "g", "params": check.params(timeout_s=1.0)}
+        run = await runs.start(check, listener=listener, **order)
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            stranger.sendall(sent)
+            runs.runner.go(run)
+            (rank,) = (await runs.ended()).ranks
+    (finding,) = rank.findings
+    assert (finding.code, finding.evidence.get("strangers")) == ("run.raised", strangers), finding
 
 
 def collective_check() -> Any:

@@ -61,7 +61,7 @@ class Coordinator:
     def start(self):
         """Starts it and waits until it is ready; keeps its ports over restarts."""
         self.log.clear()
-        assert self.begin().wait(30), self.log
+        assert self.begin().wait(90), self.log
         told = next((line for line in self.log if line.get("event") == "coordinator_ready"), None)
         assert told, self.log
         self.url, self.broker = told["api"], told["broker"]
@@ -269,11 +269,11 @@ class Node:
 async def connected(coordinator, *names, kind=Node, **settings):
     """Nodes that the coordinator knows, by name."""
     them = {name: kind(name, **settings) for name in names}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while coordinator.ask("GET", "/readyz")[0] != 200:  # what nodes say before it listens, it never hears
             await asyncio.sleep(0.02)
     tasks = [asyncio.create_task(node.run(coordinator.broker), name=node.name) for node in them.values()]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for name, node in them.items():
             await node.known.wait()
             while coordinator.ask("GET", f"/api/v1/nodes/{name}")[0] != 200:

@@ -1,6 +1,9 @@
 """The parts of a coordinator around its fleet, with a broker that is away."""
 
+import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from muster.config import Settings
 from muster.plugins import Plugins
@@ -49,3 +52,13 @@ def offline_shell(settings: Settings, pipeline: Pipeline, store: Store, plugins:
         HealthPublisher(plugins, RARELY_S, names=tuple, view=lambda _: None, clock=pipeline.clock),
         Retention(store.database, settings.store, pipeline.clock, pipeline.feed),
     )
+
+
+@asynccontextmanager
+async def running(shell: Shell) -> AsyncIterator[None]:
+    """Runs a shell whose first search for what is past retention has ended: these tests report very old runs."""
+    async with shell.running():
+        async with asyncio.timeout(20):
+            while not shell.retention.budget.use.used_bytes:
+                await asyncio.sleep(0.002)
+        yield

@@ -61,7 +61,7 @@ async def test_a_sweep_names_the_bad_node(coordinator, nodes, eventually):
     assert ended["state"] == "finished"
     assert [failed["node"] for failed in ended["failed_nodes"]] == ["n3"]
     assert ended["cleared_nodes"] == ["n1", "n2", "n4"]
-    assert len(ended["rounds"]) <= 3  # the last one compares a node that was in every run
+    assert len(ended["rounds"]) <= 4  # the bad node meets each of the three others
 
 
 async def test_everything_is_there_after_kill_and_an_interrupted_sweep_can_be_aborted(coordinator, nodes, eventually):

@@ -8,6 +8,7 @@ from tests.coordinator.fleets import CHECKS, fleet, inventory, kinds, presence, 
 
 from muster.model import Health, ServiceState, Topology, Verdict
 from muster.wire.messages import Join
+from muster_coordinator.evidence.sweep_results import SweepResults
 from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.events import (
     FleetCommand,
@@ -74,11 +75,11 @@ def test_a_sweep_shows_at_which_leaves_nodes_stand() -> None:
         MeasuredPair(f"n{one}", f"n{other}", near if one // 4 == other // 4 else far)
         for one, other in itertools.combinations(range(8), 2)
     ]
-    commands = made._registry.learn_leaves(pairs, "s", 1.0)
+    commands = SweepResults(made._registry).learn_leaves(pairs, "s", 1.0)
     assert kinds(commands) == ["tell place", "SaveNode", "announce node"] * 8
     leaves = {view.name: view.topology.leaf for view in views(made, 1.0)}
     assert leaves["n0"] == leaves["n3"] != leaves["n4"] == leaves["n7"]
-    assert made._registry.learn_leaves(pairs, "t", 2.0) == []
+    assert SweepResults(made._registry).learn_leaves(pairs, "t", 2.0) == []
     again = Fleet(name="test", epoch=8)
     again.restore(StoredFleet(nodes=tuple(c.record for c in commands if isinstance(c, SaveNode))), 3.0)
     assert {view.name: view.topology.leaf for view in views(again, 3.0)} == leaves

@@ -22,6 +22,7 @@ NODE = {
     "topology": {"rack": BAD},
     "checks": {BAD: "FAIL"},
 }
+CASE = {"node": "n1", "since": 1.0, "rounds": 1, "held_because": BAD, "spared": [BAD]}
 FLEET = {"name": "f", "nodes": 1, "health": {}, "service": {}, "lost": [], "findings": []}
 STEP = {"id": "s", "node": "n1", "at": 1.0, "kind": "health", "text": BAD}
 POINT = {"at": 1.0, "check": "gemm", "verdicts": {"FAIL": 1}, "values": {BAD: 1.0}}
@@ -35,7 +36,9 @@ class Liar(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         listed = next((item for end, item in lists.items() if path.endswith(end)), None)
         refusal = {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"unknown {BAD}"}
-        answer = {"items": [listed], "next_cursor": None} if listed else FLEET if path.endswith("/fleet") else refusal
+        single = {"/fleet": FLEET, "/n1": NODE | {"name": "n1"}, "/case": CASE}
+        found = next((item for end, item in single.items() if path.endswith(end)), refusal)
+        answer = {"items": [listed], "next_cursor": None} if listed else found
         self.send_response(200 if answer is not refusal else 404)
         self.end_headers()
         self.wfile.write(json.dumps(answer).encode())

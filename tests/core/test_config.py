@@ -123,6 +123,11 @@ def test_variables_that_are_not_settings_are_left_alone():
         ),
         ('expected_gpus = "many"', "setting 'expected_gpus': must be a valid integer"),
         ("expected_gpus = -1", "setting 'expected_gpus': must be greater than or equal to 0 (got -1)"),
+        ("expected_gpus = 8000", "setting 'expected_gpus': must be less than or equal to 128 (got 8000)"),
+        (
+            'data_dir = ""',
+            "setting 'data_dir': must be a path; leave it out, or unset the variable, to use the default",
+        ),
         ('fleet = "a/b"', "setting 'fleet': must match pattern"),
         ('[broker]\nurl = "http://x"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
         ('[broker]\nurl = "mqtt://a,b"', "setting 'broker.url': must be mqtt://host[:port] or mqtts://host[:port]"),
@@ -142,7 +147,7 @@ def test_variables_that_are_not_settings_are_left_alone():
         ('[agent]\nlisten = "0.0.0.0:8788"', "which needs a token: set agent.token_file"),
         ('[agent]\nlisten = "8788"', "setting 'agent.listen': '8788' is not host:port, for example 127.0.0.1:8080"),
         ('[agent]\ndevice_metrics = ["fans"]', "setting 'agent.device_metrics.0'"),
-        ('[log]\nlevel = "loud"', "setting 'log.level': must match pattern '^(debug|info|warning|error)$'"),
+        ('[log]\nlevel = "loud"', "setting 'log.level': must be 'debug', 'info', 'warning' or 'error' (got 'loud')"),
         ("fleet =", "is not TOML: "),
         (
             '[sweeps.schedules.nightly]\ncheck = "c"\ncron = "0 2 * *"',
@@ -201,10 +206,18 @@ def test_what_is_wrong_in_the_environment_is_named(environment, message):
 
 def test_a_missing_file_is_named(tmp_path):
     """A settings file that is not there is an error, not the defaults."""
-    assert (
-        refusal(tmp_path / "none.toml")
-        == f"cannot read the settings file {tmp_path}/none.toml: No such file or directory"
-    )
+    assert refusal(tmp_path / "none.toml") == f"settings: cannot read {tmp_path}/none.toml: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(b"\x7fELF\x00\xff", 1), ('fleet = "a"\n# für alle\n'.encode("latin-1"), 2), ("fleet = 1\n".encode("utf-16"), 1)],
+)
+def test_a_file_that_is_not_text_is_named_with_the_line(tmp_path, content, line):
+    """A binary file, and text that an editor has saved in another encoding; the message says what would be right."""
+    path = tmp_path / "muster.toml"
+    path.write_bytes(content)
+    assert refusal(path) == f"settings: {path}: line {line} is not text in UTF-8; save the file as UTF-8"
 
 
 def test_the_api_may_leave_loopback_with_a_token():
@@ -280,6 +293,25 @@ def test_addresses(address, pair):
     """host:port, with IPv6 in brackets."""
     assert split_address(address) == pair
     assert is_loopback(address)
+
+
+@cases(
+    "address",
+    ["::1:80", "[::1:80", "::1]:80", "[localhost]:80", "127.0.0.1:\u00b2", "127.0.0.1:\u0663", "x:65536", ":1"],
+)
+def test_what_is_no_address(address):
+    """An IPv6 address without brackets could end with a port or not, and a port is written in ASCII."""
+    with pytest.raises(ValueError, match="is not host:port, for example"):
+        split_address(address)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    """Some editors write one at the beginning of every file."""
+    settings, secret = tmp_path / "muster.toml", tmp_path / "token"
+    settings.write_text('node = "n1"', encoding="utf-8-sig")
+    secret.write_text("hush", encoding="utf-8-sig")
+    assert load(settings, {}).node == "n1"
+    assert read_secret(secret, "http.token_file") == "hush"
 
 
 @cases(

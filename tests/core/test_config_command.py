@@ -329,3 +329,13 @@ def test_check_refuses_what_a_part_refuses(muster, a_part):
     assert (done.returncode, done.stdout) == (64, "")
     assert "fleet: not this one" in done.stderr
     assert "cannot read /nowhere" in done.stderr
+
+
+def test_the_check_says_when_it_had_no_file(muster, tmp_path):
+    """An OK about the defaults must not look like one about the file that somebody had in mind."""
+    assert muster("config", "check").stderr == (
+        "muster: no settings file: this was the environment and the defaults; name one with --config\n"
+    )
+    path = tmp_path / "muster.toml"
+    path.touch()
+    assert muster("config", "check", env={"MUSTER_CONFIG": str(path)}).stderr == ""

@@ -28,6 +28,12 @@ def test_unknown_does_not_list_thousands():
     assert message.endswith("and 3970 more)")
 
 
+def test_a_refusal_repeats_only_the_start_of_a_long_value():
+    """The rest of the message says what would be right, and is not lost behind thousands of characters."""
+    message = unknown("node", "a" * 100_000, ["n1"])
+    assert message == f"unknown node '{'a' * 299}… (valid: n1)"
+
+
 @pytest.mark.parametrize("length", [64, 250])
 def test_unknown_is_fast_for_hostile_names(length):
     """One node can announce thousands of names with the same letters in another order."""

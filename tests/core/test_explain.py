@@ -35,8 +35,9 @@ def test_params_are_converted_and_defaults_filled_in():
     ("values", "message"),
     [
         ({"sice": 1}, "unknown parameter of gemm 'sice'; did you mean 'size'? (valid: dtype, size)"),
-        ({"size": "big"}, "parameter of gemm 'size': must be a valid integer"),
+        ({"size": "big"}, "parameter of gemm 'size': must be a valid integer (got 'big')"),
         ({"dtype": 5}, "parameter of gemm 'dtype': must be a text (got 5)"),
+        ({"size": "b" * 9_000}, f"parameter of gemm 'size': must be a valid integer (got '{'b' * 299}…)"),
     ],
 )
 def test_wrong_params_are_refused_with_what_is_valid(values, message):

@@ -1,12 +1,15 @@
 """What a command says where the packages of an extra are missing: what to install, before anything starts."""
 
+import functools
 import itertools
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping, Set
 from importlib.metadata import packages_distributions, requires
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,30 +65,36 @@ for arguments in json.loads(sys.argv[1]):
 """Runs commands, given as JSON, each in a process of its own that need not import muster again."""
 
 
+NOBODY_ANSWERS = {"MUSTER_URL": "http://127.0.0.1:9"}
+
+
+def run_with(directory: Path, extras: Set[str], command: list[str], **environment: str):
+    """Runs Python where these extras are installed and no others."""
+    (directory / "sitecustomize.py").write_text(WITHOUT_THEM)
+    every = {package for packages in PACKAGES.values() for package in packages}
+    missing = every.difference(*(PACKAGES[extra] for extra in extras))
+    paths = os.pathsep.join(filter(None, (str(directory), os.environ.get("PYTHONPATH"))))
+    variables = {"PYTHONPATH": paths, "MISSING_PACKAGES": ",".join(missing)}
+    variables |= {"MUSTER_DATA_DIR": str(directory / "data")}
+    return subprocess.run(  # and not forked from an interpreter that has imported all packages
+        [sys.executable, *command],
+        env={**os.environ, **variables, **environment},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+
 @pytest.fixture
 def muster_with(live, tmp_path):
     """Runs the command line where these extras are installed and no others: `muster_with({"agent"}, "demo")`."""
-    (tmp_path / "sitecustomize.py").write_text(WITHOUT_THEM)
-    every = {package for packages in PACKAGES.values() for package in packages}
-
-    def run(extras: set[str], command: str | list[str], **environment: str):
-        missing = every.difference(*(PACKAGES[extra] for extra in extras))
-        paths = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
-        variables = {"PYTHONPATH": paths, "MISSING_PACKAGES": ",".join(missing)}
-        variables |= {"MUSTER_DATA_DIR": str(tmp_path / "data")}
-        return subprocess.run(  # and not forked from an interpreter that has imported all packages
-            [sys.executable, *(["-m", "muster", *command.split()] if isinstance(command, str) else command)],
-            env={**os.environ, **variables, **environment},
-            capture_output=True,
-            text=True,
-            timeout=150,
-            check=False,
-        )
-
-    return run
+    return lambda extras, command, **environment: run_with(
+        tmp_path, extras, ["-m", "muster", *command.split()], **environment
+    )
 
 
-def commands_that_end(extras: set[str]) -> list[list[str]]:
+def commands_that_end(extras: Set[str]) -> list[list[str]]:
     """Every command with arguments that it takes, unless it would run until it is stopped."""
     found = []
     for words in every_command():
@@ -101,31 +110,34 @@ def commands_that_end(extras: set[str]) -> list[list[str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def answers(live, tmp_path_factory):
+    """Code and output of every command where these extras are installed; no coordinator answers."""
+
+    @functools.cache
+    def run(extras: frozenset[str]) -> dict[str, tuple[int, str]]:
+        commands = [*commands_that_end(extras), ["check", "run", "host"], ["agent", "--help"]]
+        directory = tmp_path_factory.mktemp("extras")
+        done = run_with(directory, extras, ["-c", ONE_BY_ONE, json.dumps(commands)], **NOBODY_ANSWERS)
+        assert done.returncode == 0, done.stderr
+        ended = (json.loads(line) for line in done.stdout.splitlines())
+        return {" ".join(arguments): (code, output) for arguments, code, output in ended}
+
+    return run
+
+
 @pytest.mark.parametrize("extras", [PLAIN, {"agent"}, {"coordinator"}], ids=["plain", "agent", "coordinator"])
-def test_every_command_says_what_to_install(muster_with, extras):
+def test_every_command_says_what_to_install(answers, extras):
     """Or it works, or fails for another reason that it names; none ends with a traceback or a bare import error."""
-    done = muster_with(
-        extras, ["-c", ONE_BY_ONE, json.dumps(commands_that_end(extras))], MUSTER_URL="http://127.0.0.1:9"
-    )
-    assert done.returncode == 0, done.stderr
-    ended = [json.loads(line) for line in done.stdout.splitlines()]
+    ended = answers(frozenset(extras))
     assert len(ended) > 35
-    wrong = [each for each in ended if each[1] not in (0, 1, 2, 3, 64, 69) or "Traceback" in each[2]]
-    assert wrong == []
-    assert [each for each in ended if "No module named" in each[2]] == []
-    to_install = {arguments[0] for arguments, _, output in ended if "pip install 'gpu-muster[" in output}
-    assert to_install >= {"kubernetes", "demo", "up"} | {
-        part for part in ("agent", "coordinator") if part not in extras
+    wrong = {
+        command: (code, output)
+        for command, (code, output) in ended.items()
+        if code not in (0, 1, 2, 3, 64, 69) or "Traceback" in output or "No module named" in output
     }
-
-
-def test_a_driver_of_the_database_is_an_extra(muster_with):
-    """The setting that needs it is named."""
-    done = muster_with({"coordinator"}, "store backup x", MUSTER_STORE__URL="postgresql+asyncpg://m@127.0.0.1:9/x")
-    assert done.returncode == 69
-    assert done.stderr == (
-        "muster: store.url: asyncpg is not installed; install it: pip install 'gpu-muster[postgres]'\n"
-    )
+    assert wrong == {}
+    assert any("pip install 'gpu-muster[" in ended[command][1] for command in ended if command.startswith("kubernetes"))
 
 
 @pytest.mark.parametrize(
@@ -136,19 +148,43 @@ def test_a_driver_of_the_database_is_an_extra(muster_with):
         (PLAIN, "coordinator", "coordinator"),
         (PLAIN, "demo", "agent,coordinator,torch"),
         (PLAIN, "up", "agent,coordinator"),
+        ({"agent"}, "coordinator", "coordinator"),
+        ({"agent"}, "demo", "agent,coordinator,torch"),
         ({"agent"}, "up", "agent,coordinator"),
         ({"coordinator"}, "agent", "agent"),
-        ({"agent", "coordinator"}, "demo", "agent,coordinator,torch"),
+        ({"coordinator"}, "demo", "agent,coordinator,torch"),
+        ({"coordinator"}, "up", "agent,coordinator"),
     ],
 )
-def test_a_command_without_its_packages_says_what_to_install(muster_with, tmp_path, extras, command, missing):
-    """One line and exit code 69, and nothing has been started or written before."""
+def test_a_command_without_its_packages_says_what_to_install(answers, extras, command, missing):
+    """One line and exit code 69."""
+    code, output = answers(frozenset(extras))[command]
+    assert code == 69
+    (line,) = output.splitlines()
+    assert "needs packages that are not installed: " in line
+    assert line.endswith(f"install them: pip install 'gpu-muster[{missing}]'")
+
+
+@pytest.mark.parametrize(
+    ("extras", "command", "missing"),
+    [(PLAIN, "up", "agent,coordinator"), ({"agent", "coordinator"}, "demo", "agent,coordinator,torch")],
+)
+def test_it_says_so_before_anything_starts(muster_with, tmp_path, extras, command, missing):
+    """In a process of its own, which has written nothing."""
     done = muster_with(extras, command)
     assert (done.returncode, done.stdout) == (69, "")
     (line,) = done.stderr.splitlines()
-    assert "needs packages that are not installed: " in line
     assert line.endswith(f"install them: pip install 'gpu-muster[{missing}]'")
     assert not (tmp_path / "data").exists()
+
+
+def test_a_driver_of_the_database_is_an_extra(muster_with):
+    """The setting that needs it is named."""
+    done = muster_with({"coordinator"}, "store backup x", MUSTER_STORE__URL="postgresql+asyncpg://m@127.0.0.1:9/x")
+    assert done.returncode == 69
+    assert done.stderr == (
+        "muster: store.url: asyncpg is not installed; install it: pip install 'gpu-muster[postgres]'\n"
+    )
 
 
 def test_only_what_is_missing_is_listed(muster_with):
@@ -180,19 +216,32 @@ def test_another_error_is_not_about_an_extra(error):
 
 
 @pytest.mark.parametrize("command", ["agent --help", "check list", "config check"])
-def test_without_any_extra_the_other_commands_work(muster_with, command):
+def test_without_any_extra_the_other_commands_work(answers, command):
     """They need nothing but what a plain installation brings."""
-    done = muster_with(PLAIN, command)
-    assert done.returncode == 0, done.stderr
-    assert "annot be loaded" not in done.stdout + done.stderr
+    code, output = answers(frozenset())[command]
+    assert code == 0, output
+    assert "annot be loaded" not in output
 
 
-@pytest.mark.parametrize("command", ["baseline list", "node show n1", "quarantine list", "sweep list"])
-def test_without_any_extra_a_coordinator_can_be_asked(muster_with, command):
+@pytest.mark.parametrize("command", ["baseline list", "node show x1", "quarantine list", "sweep list"])
+def test_without_any_extra_a_coordinator_can_be_asked(answers, command):
     """They get as far as the coordinator, which does not answer here."""
-    done = muster_with(PLAIN, command, MUSTER_URL="http://127.0.0.1:9")
+    code, output = answers(frozenset())[command]
+    assert code == 69
+    assert output.startswith(f"muster: no coordinator answers at {NOBODY_ANSWERS['MUSTER_URL']}")
+
+
+def test_a_plain_installation_starts(muster_with):
+    """In a process that has imported nothing before."""
+    done = muster_with(PLAIN, "sweep list", **NOBODY_ANSWERS)
     assert done.returncode == 69
-    assert done.stderr.startswith("muster: no coordinator answers at http://127.0.0.1:9")
+    assert done.stderr.startswith("muster: no coordinator answers at ")
+
+
+@functools.cache
+def distributions_by_package() -> Mapping[str, list[str]]:
+    """It reads the files of every installed distribution."""
+    return packages_distributions()
 
 
 @pytest.mark.parametrize("extra", PACKAGES)
@@ -201,7 +250,7 @@ def test_the_packages_of_an_extra_are_those_that_it_installs(extra):
     of_extra = [line for line in requires("gpu-muster") or () if re.search(rf"extra == ['\"]{extra}['\"]", line)]
     named = {re.split(r"[^\w.-]", line)[0].lower().replace("_", "-") for line in of_extra}
     assert named
-    brought_by = packages_distributions()
+    brought_by = distributions_by_package()
     known = {
         name.lower().replace("_", "-") for package in PACKAGES[extra] for name in brought_by.get(package, [package])
     }

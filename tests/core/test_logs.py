@@ -1,14 +1,17 @@
 """Logs: on stderr, nothing on stdout, and no local variables in tracebacks."""
 
 import json
-import re
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import cases
 
 pytestmark = pytest.mark.usefixtures("live")
+
+COLOURLESS = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
 
 PROGRAM = """
 import logging, sys
@@ -118,10 +121,19 @@ except ValueError as error:
 def test_a_log_sends_no_control_characters(form):
     """And no text from outside looks like a log line of its own, except inside a traceback."""
     done = subprocess.run([sys.executable, "-c", HOSTILE, form], capture_output=True, text=True, timeout=60, check=True)
-    own = re.sub("\x1b\\[[0-9;]*m", "", done.stderr)  # the colours of the console
-    assert all(line.isprintable() for line in own.split("\n"))
-    lines, _, _ = own.partition("Traceback")
+    assert all(line.isprintable() for line in done.stderr.split("\n"))
+    lines, _, _ = done.stderr.partition("Traceback")
     assert not any(line.startswith("2026-01-01 all") for line in lines.split("\n"))
+
+
+@cases("environment, is_coloured", [({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False), ({"NO_COLOR": "1"}, False)])
+def test_lines_on_a_terminal_have_colours_unless_forbidden(environment, is_coloured):
+    """As what commands print."""
+    ours, terminal = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as shown, os.fdopen(terminal, "wb", buffering=0) as stderr:
+        program = [sys.executable, "-c", PROGRAM, "auto"]
+        subprocess.run(program, stderr=stderr, env={**COLOURLESS, **environment}, timeout=60, check=True)
+        assert (b"\x1b[" in shown.read(1 << 16)) is is_coloured
 
 
 def test_a_log_that_cannot_be_written_ends_nothing():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 from tests.cases import cases
-from tests.lots import seeds
+from tests.lots import examples
 
 from muster.check import CheckInfo, Needs, Params, Scope
 from muster.errors import Refused
@@ -135,7 +135,7 @@ SCHEMAS = st.dictionaries(TEXTS, ANYTHING) | st.builds(
 )
 
 
-@settings(max_examples=len(seeds(200)))
+@settings(max_examples=examples(60))
 @given(schema=SCHEMAS, params=st.dictionaries(st.sampled_from(["a", "size"]), ANYTHING, max_size=2))
 def test_no_schema_and_no_parameters_raise_anything_else(schema: Any, params: Any) -> None:
     """Any schema becomes flat, and any parameters fit or are refused."""

@@ -10,7 +10,7 @@ from muster.client import Client
 from muster.config import Config, load
 from muster.errors import MusterError, SettingsError
 from muster.secrecy import without_secrets
-from muster_coordinator.store.database import open_database
+from muster_coordinator.store.opening import open_database
 from muster_plugins.notifiers.webhook.settings import WebhookSettings
 
 SECRET = "hunter2"

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from tests.cases import cases
+from tests.lots import examples
 
 from muster.check import CheckInfo, Needs, Scope
 from muster.errors import RemoteError
@@ -178,7 +179,7 @@ def test_every_message_is_tested_here():
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 @given(data=st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_round_trip(kind, data):
     """Every message reads back as what was sent, and says its schema version."""
     adapter, strategy = MESSAGES[kind]
@@ -297,11 +298,20 @@ def test_texts_are_made_printable():
     for text, kept in {
         "all well\n\tGPU 3 — ☂": "all well\n\tGPU 3 — ☂",
         "\x1b[2Jgone\x00\u202e": "\ufffd[2Jgone\ufffd\ufffd",
+        "n1\u3164\xad\u061c\U000e0041": "n1\ufffd\ufffd\ufffd\ufffd",  # all are invisible
         "x" * 5000: "x" * 4095 + "…",
     }.items():
         message = codec.decode_from_node(NodeTopic.GROUP, "n1", json.dumps({**declined, "detail": text}).encode())
         assert isinstance(message, Declined)
         assert message.detail == kept
+
+
+def test_a_label_has_one_line():
+    """A node's rack or GPU model looks like no line of ours, wherever it is shown."""
+    presence = {**presence_table(), "online": True, "version": "0.2\n\nn2: FAILED\t"}
+    message = codec.decode_from_node(NodeTopic.PRESENCE, "n1", json.dumps(presence).encode())
+    assert isinstance(message, Presence)
+    assert message.version == "0.2 n2: FAILED "
 
 
 def test_numbers_that_json_lacks_become_null():
@@ -348,6 +358,7 @@ def test_reports_that_contradict_themselves_are_refused(after, sequence, node, e
         codec.decode_from_node(NodeTopic.REPORT, "n1", presence(**report))
 
 
+@settings(max_examples=examples(40))
 @given(reports())
 def test_a_report_of_runs_that_are_json_already_is_the_same(report):
     """An agent does not read what it has written into its outbox."""

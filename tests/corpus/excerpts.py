@@ -17,6 +17,7 @@ _PREFIX = re.compile(
     (?:\d+,\d+,\d+,-;)?                      # /dev/kmsg
     (?:<(?P<level>\d)>)?                     # the level, as in pstore
     (?:kern\s*:\w+\s*:\s)?                   # dmesg --decode
+    (?:(?:\S+:\ )?kern:\ +\w+:\ \[[^\]]*\]:\ )?  # talosctl dmesg, with or without the node
     (?:\d{4}-\d\d-\d\dT[\d:.,+Z-]+\s)?       # a time as in ISO 8601
     (?:(?:\w+\ +\d+\ )?\d\d:\d\d:\d\d(?:\.\d+)?\ +)?  # the time of syslog
     (?:(?:\S+\ )?kernel:\ )?                 # its host and program

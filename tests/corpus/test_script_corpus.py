@@ -9,4 +9,4 @@ from muster_plugins.checks.script.output import read_output
 @cases("excerpt", script_excerpts(), ids=lambda excerpt: excerpt.name)
 def test_the_line_that_an_expert_would_show_is_the_summary(excerpt):
     """Whether passes, headings or nothing stand before it."""
-    assert read_output(excerpt.text, performance_data=True, failed=True).summary in excerpt.summary
+    assert read_output(excerpt.text, performance_data=True, failed=True).summary == excerpt.summary

@@ -1,6 +1,7 @@
 """`muster doctor` on real agents, coordinators, brokers and databases: what is well, and what is not."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -22,7 +23,8 @@ CLOCK = {"PASS", "WARN"}
 
 def examined(role, **settings):
     """The exit code, and the verdict and sentence of each check; of several with one name, the worst."""
-    done = run_muster("doctor", role, "--json", env={name: str(value) for name, value in settings.items()})
+    env = {**os.environ, **{name: str(value) for name, value in settings.items()}}
+    done = run_muster("doctor", role, "--json", env=env)
     assert done.returncode in (0, 1, 2), done.stderr
     found: dict[str, tuple[str, str]] = {}
     for item in json.loads(done.stdout):
@@ -187,6 +189,9 @@ def test_what_is_wrong_with_a_coordinator_is_said(coordinator, tmp_path):
     assert found["database"][0] == "FAIL"
     assert "restore a backup" in found["database"][1]
     assert found["actors"][0] == "FAIL"
+    file.write_bytes(b"")
+    verdict, text = examined("coordinator", **settings)["database"]
+    assert (verdict, "is an empty file: restore a backup" in text) == ("FAIL", True)
 
 
 def test_a_database_of_a_newer_muster_is_named(coordinator, tmp_path):

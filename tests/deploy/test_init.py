@@ -256,6 +256,49 @@ def test_a_node_that_has_left_is_refused(new_mosquitto, tmp_path):
             assert way_in(directory / "nodes" / node, port, tmp_path / node)["verdict"] == "PASS"
 
 
+def forget_what_was_issued(directory):
+    """Leaves the authority as versions left it that could not revoke."""
+    shutil.rmtree(directory / "authority" / "issued")
+    (directory / "authority" / "index.txt").unlink()
+
+
+def test_certificates_that_the_authority_has_not_noted_are_revoked(new_mosquitto, tmp_path):
+    """The present one by the name of its node, any other by its file; a second time changes nothing."""
+    directory = tmp_path / "c"
+    assert init(directory, *FLEET).returncode == 0
+    stolen, gone = tmp_path / "stolen", tmp_path / "gone"
+    shutil.copytree(directory / "nodes" / "gpu-01", stolen)
+    shutil.copytree(directory / "nodes" / "gpu-02", gone)
+    forget_what_was_issued(directory)
+    (directory / "nodes" / "gpu-01" / "tls.crt").unlink()
+    for _ in range(2):
+        done = init(directory, "--revoke-certificate", str(stolen / "tls.crt"))
+        assert (done.returncode, done.stderr) == (0, "")
+    done = init(directory, "--revoke", "gpu-02")
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "after").mkdir()
+    with served(directory, new_mosquitto, tmp_path / "after") as port:
+        for number, old in enumerate((stolen, gone)):
+            answer = way_in(old, port, tmp_path / str(number))
+            assert (answer["verdict"], "certificate revoked" in answer["detail"]) == ("FAIL", True), answer
+        assert way_in(directory / "nodes" / "gpu-01", port, tmp_path / "renewed")["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [("nobody.crt", "is not a file"), ("others/authority/ca.crt", "has no certificate of"), ("c/README.md", "has no")],
+)
+def test_only_a_certificate_of_the_authority_is_revoked(tmp_path, file, problem):
+    """Anything else is refused, and nothing changes."""
+    directory = tmp_path / "c"
+    for each in (directory, tmp_path / "others"):
+        assert init(each, *FLEET).returncode == 0
+    before = contents(directory)
+    done = init(directory, "--revoke-certificate", str(tmp_path / file))
+    assert (done.returncode, contents(directory)) == (64, before)
+    assert problem in done.stderr
+
+
 def test_only_a_node_that_had_a_certificate_is_revoked(tmp_path):
     """And only if the broker's settings have the list. A wrong --directory does not become a new fleet."""
     directory = tmp_path / "c"
@@ -266,7 +309,7 @@ def test_only_a_node_that_had_a_certificate_is_revoked(tmp_path):
     before = contents(directory)
     unknown = init(directory, "--revoke", "gpu-03")
     assert (unknown.returncode, contents(directory)) == (64, before)
-    assert "has no certificate for 'gpu-03'" in unknown.stderr
+    assert "'gpu-03' has no certificate in" in unknown.stderr
     settings = directory / "broker" / "muster.conf"
     settings.write_text(settings.read_text().replace("crlfile ", "#"))
     before = contents(directory)
@@ -308,6 +351,14 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     done = init("/proc/muster", "machine")
     assert done.returncode == 64
     assert done.stderr.startswith("muster: --directory: cannot write /proc/muster: ")
+
+
+def test_a_disk_that_is_full_is_named(tmp_path):
+    """The error of such a write names no file."""
+    command = ["prlimit", "--fsize=100", sys.executable, "-m", "muster", "init", "machine", "--directory", "config"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 64
+    assert done.stderr.startswith("muster: --directory: cannot write config: ")
 
 
 def test_openssl_is_named_where_it_is_missing(tmp_path):

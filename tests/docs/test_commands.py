@@ -18,6 +18,9 @@ from muster.config import Config, Settings
 ROOT = Path(__file__).parent.parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SETTING = re.compile(r"`((?:broker|http|leader|quarantine|store|sweeps)\.(?!py`)[a-z_.]*[a-z_])`")
+NO_SETTING = {"quarantine.alarms"}
+"""A field of an answer of the API."""
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -76,6 +79,14 @@ def test_toml_is_valid(document, text):
     table = tomllib.loads(text)
     if not table.keys() & {"project", "reference", "row"}:
         Config(Settings.model_validate(table))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_settings_in_a_text_exist(path):
+    """Every setting that a sentence names is in the reference."""
+    known = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    named = {*SETTING.findall(path.read_text(encoding="utf-8"))} - NO_SETTING
+    assert [name for name in sorted(named) if f"`{name}`" not in known and f"`{name}." not in known] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -131,6 +131,12 @@ def test_no_help_text_uses_the_phrase(pattern):
     assert not found, f"write instead: {INSTEAD[pattern]}"
 
 
+def test_no_document_has_marks_of_a_merge():
+    """Both sides of a conflict would stand there, one of them out of date."""
+    marks = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [str(path) for path in DOCUMENTS if marks.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_there_are_texts_to_look_at():
     """Or else the tests above would find nothing."""
     assert len(DOCUMENTS) > 25

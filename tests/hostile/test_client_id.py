@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.brokers import docker_settings
+from tests.faults.fleet import TIGHT
 from tests.hostile.world import World, write_accounts
 
 from muster.wire.topics import NodeTopic
@@ -14,10 +15,10 @@ VICTIM = "n2"
 
 @pytest.fixture(scope="module")
 def world_at_each_broker(tmp_path_factory, new_mosquitto, mosquitto_program, mischief) -> Iterator[World]:
-    """A fleet with each Mosquitto that muster is tested with."""
+    """A small fleet with each Mosquitto that muster is tested with."""
     settings = docker_settings(write_accounts(tmp_path_factory.mktemp("accounts")))
     with new_mosquitto(settings, mosquitto_program) as broker:
-        world = World(tmp_path_factory.mktemp("world"), broker, mischief)
+        world = World(tmp_path_factory.mktemp("world"), broker, mischief, nodes=(VICTIM, TIGHT))
         world.set_right()
         yield world
         world.end()

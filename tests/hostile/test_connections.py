@@ -41,19 +41,28 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+SLOW_BODY = (
+    b"POST /login HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: same-origin\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\ntoken="
+)
+"""A form that anybody may send; most of it never arrives."""
+
+
 @contextlib.contextmanager
-def connections(url: str, count: int, beginnings: list[bytes]) -> Iterator[None]:
-    """Opens `count` connections. Each sends one of the beginnings, then nothing more, and reads nothing."""
+def connections(url: str, count: int, beginnings: list[bytes]) -> Iterator[list[socket.socket]]:
+    """Opens `count` connections, and gives those that opened. Each sends one of the beginnings and nothing more."""
+    opened: list[socket.socket] = []
     with contextlib.ExitStack() as held:
         for number in range(count):
             with contextlib.suppress(OSError):
-                line = held.enter_context(connect(url))
-                line.send(beginnings[number % len(beginnings)])
-        yield
+                opened.append(held.enter_context(connect(url)))
+                opened[-1].send(beginnings[number % len(beginnings)])
+        yield opened
 
 
-def connect(url: str) -> socket.socket:
-    return socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=5)
+def connect(url: str, source: str = "127.0.0.1") -> socket.socket:
+    place = (urlsplit(url).hostname, urlsplit(url).port)
+    return socket.create_connection(place, timeout=5, source_address=(source, 0))
 
 
 def files_of(coordinator: Any) -> int:
@@ -72,6 +81,16 @@ def test_silent_and_broken_connections_keep_nobody_out(coordinator, port):
             assert files_of(coordinator) < FILES
     assert len(coordinator.log) - before < 10
     assert not any("text" in line or "Traceback" in str(line) for line in coordinator.log)
+
+
+def test_bodies_that_do_not_come_keep_nobody_out(coordinator):
+    """They wait as silent connections do, and their end is no error in the log."""
+    before = len(coordinator.log)
+    with connections(coordinator.url, IDLE, [SLOW_BODY]):
+        for _ in range(5):
+            assert coordinator.ask("GET", "/readyz")[0] == 200
+            assert coordinator.get("/api/v1/nodes")["items"] == []
+    assert len(coordinator.log) - before < 10
 
 
 def test_a_slow_request_ends(coordinator):
@@ -114,6 +133,31 @@ def test_silent_listeners_cost_little(coordinator):
         assert coordinator.get("/healthz") == {"status": "ok"}
         assert psutil.Process(coordinator.process.pid).memory_info().rss - before < 30 << 20
         assert files_of(coordinator) < FILES
+
+
+def test_a_greedy_listener_does_not_end_the_listening_of_others(coordinator):
+    """Two hundred listeners at one address, and one at another: only the former lose any."""
+    listen = b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connect(coordinator.url, source="127.0.0.2") as other:
+        other.sendall(listen)
+        assert other.recv(1000).startswith(b"HTTP/1.1 200")
+        with connections(coordinator.url, 200, [listen]) as greedy:
+            too_many = 1 + len(greedy) - MOST_LISTENERS
+            wait_for(lambda: sum(map(has_ended, greedy)) == too_many, "the end of those that are too many")
+            assert not has_ended(other)
+
+
+def has_ended(line: socket.socket) -> bool:
+    """Whether the server has closed the connection; what it sent before is read."""
+    line.setblocking(False)
+    try:
+        while line.recv(1000):
+            pass
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    return True
 
 
 def listeners(coordinator: Any) -> int:

@@ -33,7 +33,7 @@ from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import Outbox
 
-MESSAGES = int(os.environ.get("MUSTER_FUZZ", "20000"))
+MESSAGES = int(os.environ.get("MUSTER_FUZZ", "5000"))
 SEED = int(os.environ.get("MUSTER_FUZZ_SEED", "1"))
 
 SLOWEST_S = 1.0

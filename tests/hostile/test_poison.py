@@ -2,6 +2,9 @@
 
 import time
 
+from tests.hostile.world import HOSTILE
+
+from muster.model import MOST_WAITING
 from muster.wire.topics import NodeTopic
 
 
@@ -25,3 +28,18 @@ def test_an_odd_check_name_does_not_end_the_coordinator(world, attacker, eventua
     world.start_coordinator()
     eventually(refused, "the refusal of the retained message after the restart")
     assert world.ask("GET", "/readyz")[0] == 200
+
+
+def test_an_impossible_outbox_does_not_count(world, attacker, eventually):
+    """The heartbeat is refused, and the number of runs that wait at agents stays what it was."""
+    claim = b'{"schema":1,"id":"x","sent_at":%f,"node":"%s","online":true,"outbox":%d}' % (
+        time.time(),
+        HOSTILE.encode(),
+        1 << 52,
+    )
+    attacker.join()
+    before = world.counter("muster_messages_refused_total", kind="malformed")
+    attacker.send(NodeTopic.PRESENCE, claim)
+    eventually(lambda: world.counter("muster_messages_refused_total", kind="malformed") > before, "the refusal")
+    attacker.leave()
+    assert world.counter("muster_runs_unacknowledged") < MOST_WAITING

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,8 +107,8 @@ class Attacker:
 class World(Fleet):
     """The fleet in enforce mode: the coordinator cordons a node at once when it is convicted or reports a fault."""
 
-    def __init__(self, directory: Path, broker: Any, plugin: Path) -> None:
-        super().__init__(directory, broker, plugin, nodes=HONEST)
+    def __init__(self, directory: Path, broker: Any, plugin: Path, nodes: Sequence[str] = HONEST) -> None:
+        super().__init__(directory, broker, plugin, nodes=nodes)
         (directory / "desk").mkdir()
         desk = Desk(directory / "desk")
         self.coordinator.settings["quarantine"] = {

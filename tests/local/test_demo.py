@@ -7,11 +7,13 @@ import pytest
 from benchmarks.free_ports import free_address
 
 from muster.model import Verdict
-from muster_coordinator.local.demo import DEADLINE_S
 from muster_coordinator.local.demo_plan import LEAST_NODES_WITH_FAULTS
 from muster_coordinator.model.sweep_records import SweepRecord
 
 pytestmark = pytest.mark.torch
+
+DEADLINE_S = 240.0
+"""Deadline. On two ordinary cores the demo takes 40 s."""
 
 
 def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_path):
@@ -22,7 +24,7 @@ def test_it_names_exactly_the_nodes_with_a_fault(local, torch_in_agents, tmp_pat
     config.write_text(f"[http]\nlisten = '{listen}'\ntoken_file = '{token}'\n")
     arguments = ("--nodes", str(LEAST_NODES_WITH_FAULTS), "--json", str(report), "--config", str(config))
     running = local("demo", *arguments, **torch_in_agents)
-    assert running.process.wait(DEADLINE_S + 10) == 0, running.text
+    assert running.process.wait(DEADLINE_S) == 0, running.text
     assert f"broker and coordinator are up: http://{listen}\n" in running.text
     assert f"the fleet in a browser: http://{listen}/\n" in running.text
     outcome = json.loads(report.read_text())

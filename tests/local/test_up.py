@@ -42,7 +42,7 @@ def test_a_signal_ends_it_within_five_seconds(up, nothing_left, number):
     assert len(family) >= 4
     code, took_s = running.end(number)
     assert (code, took_s < 5) == (0, True)
-    assert not any(process.is_running() for process in family)
+    nothing_left(family)  # the kernel ends orphans after their parent, and init may take a moment to reap them
     assert "Traceback" not in running.text
 
 

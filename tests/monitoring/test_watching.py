@@ -34,7 +34,13 @@ def test_other_alerts_do_not_fire(watched: Watched):
 
 def test_scrapes_need_the_token(watched: Watched):
     """All targets are up, with the token that the guide says to use."""
-    targets = watched.prometheus.get("targets", state="active")["activeTargets"]
+
+    def scraped():
+        targets = watched.prometheus.get("targets", state="active")["activeTargets"]
+        return None if any(target["health"] == "unknown" for target in targets) else targets
+
+    # Prometheus spreads the first scrapes of its targets over an interval.
+    targets = wait_for(scraped, "a scrape of every target")
     assert {target["health"] for target in targets} == {"up"}, targets
 
 

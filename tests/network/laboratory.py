@@ -43,8 +43,8 @@ user root
 """
 
 
-LONG = 60
-"""Iterations of a group that lasts for two seconds or more."""
+LONG = 180
+"""Iterations of a group that lasts for four seconds or more."""
 
 ENOUGH_SEGMENTS = 16
 """Iterations with twice as many TCP segments as are needed to judge how many of them were sent again."""
@@ -156,18 +156,19 @@ class Laboratory:
             _resume(halted)
 
     def _halted(self, node: str) -> tuple[LongSweep, list[psutil.Process]]:
-        """A new sweep, and the ranks of `node` in it, which have begun to send and are halted."""
+        """A new sweep, and the ranks of `node` in it, which have begun to send and are halted; none if it has ended."""
         going_on = LongSweep(self.start_sweep(iterations=LONG, timeout_s=10), node, self.agents[node].bytes_sent)
         halted: list[psutil.Process] = []
 
         def halts() -> bool:
-            assert going_on.sweep.poll() is None, going_on.sweep.ended()
+            has_ended = going_on.sweep.poll() is not None
+            assert not has_ended or self._sent_since(going_on) > MOST_SENT, going_on.sweep.ended()
             if self._sent_since(going_on) > MESSAGE_BYTES:
                 for rank in self.agents[node].ranks:
                     with suppress(psutil.NoSuchProcess):
                         rank.suspend()
                         halted.append(rank)
-            return bool(halted)
+            return has_ended or bool(halted)
 
         wait_for(halts, f"{node} to have ranks that send", longest_pause_s=SHORTEST_PAUSE_S)
         return going_on, halted

@@ -86,8 +86,8 @@ def test_leaves_that_share_an_uplink(large_laboratory):
     """All groups across it are slow at once. Nobody is convicted, because each is fast by itself."""
     large_laboratory.set_right()
     large_laboratory.network.oversubscribe(6)
-    sweep = large_laboratory.sweep()
-    assert min(reached(sweep)) < 0.75 * max(reached(sweep))
+    sweep = large_laboratory.sweep(iterations=42)  # a busy machine starts the groups one after another
+    assert min(reached(sweep)) < 0.75 * large_laboratory.network.cabling.link_mbitps
     assert named(sweep) == ([], [], [])
 
 

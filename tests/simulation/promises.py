@@ -16,7 +16,7 @@ from muster_coordinator.model.sweep_records import GroupRecord, GroupState, Swee
 from muster_coordinator.sweeps.sweep import Sweep
 
 COUNTED_EVERY = 25
-"""Steps between two counts of all nodes, which take longer than a step."""
+"""Minimum number of steps between two counts of all nodes, which take longer than a step."""
 
 
 class Promises:
@@ -39,7 +39,8 @@ class Promises:
     def check(self, fleet: Fleet, commands: list[FleetCommand], now: float) -> None:
         """After a step of the fleet."""
         self._steps += 1
-        if self._steps % COUNTED_EVERY == 0:
+        # In a large fleet less often: a count looks at each node, and what it once misses stays missed.
+        if self._steps % max(COUNTED_EVERY, len(fleet.names)) == 0:
             assert_counts(fleet, now)
         new = self._formed(commands)
         sweeps = list(fleet._sweeps.running.values())

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.lots import seeds
 
 from muster.model import Verdict
 from muster_coordinator.model.sweep_records import SweepRecord, SweepState
@@ -29,7 +30,7 @@ def named(record: SweepRecord) -> set[str]:
     return {failed.node for failed in record.failed_nodes}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_on_a_good_network_exactly_the_bad_nodes_are_named(simulate: Simulate, seed: int) -> None:
     """A slow node and one whose ranks crash are convicted, with reasons; all others are cleared."""
     record = adaptive_sweep(simulate(seed, nodes=8 + seed % 5, slow={"node-2"}, crashing={"node-5"}))
@@ -40,7 +41,7 @@ def test_on_a_good_network_exactly_the_bad_nodes_are_named(simulate: Simulate, s
     assert len(record.rounds) <= 6
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_a_healthy_fleet_passes(simulate: Simulate, seed: int) -> None:
     """The first round takes every node once, an odd one in a group of three; noise of a fifth convicts nobody."""
     record = adaptive_sweep(simulate(seed, nodes=7 + seed % 2))
@@ -49,7 +50,7 @@ def test_a_healthy_fleet_passes(simulate: Simulate, seed: int) -> None:
     assert len(record.rounds) <= 3
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_a_bad_link_is_told_from_bad_nodes(simulate: Simulate, seed: int) -> None:
     """A link that was tried is convicted alone, with both its nodes cleared."""
     record = adaptive_sweep(simulate(seed, nodes=6, links=[("node-1", "node-4")]))
@@ -59,7 +60,7 @@ def test_a_bad_link_is_told_from_bad_nodes(simulate: Simulate, seed: int) -> Non
     assert {link.between for link in record.failed_links} == ({("node-1", "node-4")} if tried else set())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_whatever_happens_nobody_healthy_is_convicted(simulate: Simulate, seed: int) -> None:
     """Under loss, repeats, reordering and crashes sweeps end, and every node is settled or inconclusive."""
     weather = {"loss": 0.03, "duplication": 0.1, "delay_s": 0.8, "agent_crashes": 0.002, "coordinator_crashes": 0.01}

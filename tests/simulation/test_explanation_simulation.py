@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.lots import seeds
 
 from muster.model import Topology
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.model.probes import Site
+from muster_coordinator.model.probes import GroupRun, Site
 from muster_coordinator.model.sweep_records import Ending, SweepRecord
-from muster_coordinator.sweeps.group_run import group_run_of
+from muster_coordinator.sweeps.group_run import beside_of, group_run_of
 from muster_coordinator.views.sweeps.amounts import amounts_of
 from muster_coordinator.views.sweeps.explained import SweepStanding
 from muster_coordinator.views.sweeps.explanation import explain
@@ -37,14 +38,16 @@ def ended(world: Any, strategy: str) -> SweepRecord:
 
 
 def evidence_of(record: SweepRecord, places: Mapping[str, Topology]) -> GroupEvidence:
-    groups = [group for stage in record.rounds for group in stage.groups]
-    counting = [it for it in groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
+    runs: list[GroupRun] = []
+    for stage in record.rounds:
+        counting = [it for it in stage.groups if not it.formed_again and it.ending is not Ending.INTERRUPTED]
+        runs += (group_run_of(it, beside=beside) for it, beside in zip(counting, beside_of(counting), strict=True))
     sites = {node: Site(node, places[node].rack, places[node].leaf) for node in record.nodes}
-    return GroupEvidence(sites, tuple(map(group_run_of, counting)))
+    return GroupEvidence(sites, tuple(runs))
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "pairs", "bisect"])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(len(BAD_LUCK)))
 def test_runs_are_told_as_they_were_judged(simulate: Simulate, seed: int, strategy: str) -> None:
     """Which speak against whom, which clear, and what is typical; nobody is told to be what the evidence denies."""
     world = simulate(seed, nodes=8 + seed % 5, devices=seed % 3, rack=4 * (seed % 2), **BAD_LUCK[seed % len(BAD_LUCK)])

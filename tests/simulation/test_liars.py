@@ -3,12 +3,13 @@
 Each seed gives another sweep: other liars, lies, claimed places and partners.
 """
 
-import itertools
+import random
 
 import pytest
+from tests.lots import seeds
 from tests.simulation.liars import PLACES, STRATEGIES, TOGETHER, Placed, at_a_leaf_of_their_own, nowhere, sweep
 
-SEEDS = 2
+SIZES = (16, 40, 232)
 STYLES = (*TOGETHER, "any")
 
 
@@ -16,8 +17,10 @@ STYLES = (*TOGETHER, "any")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_liars_convict_no_healthy_node(strategy: str, style: str) -> None:
     """Nor a healthy leaf or path. If they leave a node suspected, one of them is suspected too."""
-    for seed, nodes in itertools.product(range(SEEDS), (16, 40, 232)):
+    lots = random.Random(f"sizes {strategy} {style}")
+    for seed in seeds(2):
         for placed in PLACES:
+            nodes = lots.choice(SIZES)
             ended = sweep(f"{seed}", nodes, strategy=strategy, style=style, placed=placed, alone=seed % 2 == 0)
             case = (seed, nodes, placed.__name__)
             assert not ended.accused, case

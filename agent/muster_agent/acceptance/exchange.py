@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 
 from muster.acceptance import NodeConclusion
 from muster.model import Data, Inventory, Run, Verdict
+from muster.wire.meeting import GroupSecret
 
 MOST_LINE_BYTES = 8 << 20
 """More than the runs of a member need. A longer line breaks the protocol."""
@@ -78,7 +79,7 @@ class HostGroup(Data):
 
 
 class JoinStep(Data):
-    """Bring your ranks to the rendezvous of a step."""
+    """Bring your ranks to the rendezvous of a step, whose `secret` keeps others out."""
 
     kind: Literal["join"] = "join"
     step: int
@@ -90,6 +91,7 @@ class JoinStep(Data):
     local_size: int
     address: str
     port: int
+    secret: GroupSecret
 
 
 class PassRendezvous(Data):

@@ -6,6 +6,7 @@ once. The report names the lost member, and the next steps run without it.
 
 import asyncio
 import contextlib
+import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -260,7 +261,8 @@ def _see_that_they_fit(hellos: Sequence[MemberHello], digest: str) -> None:
 
 def _invite(members: Sequence[_JobProcess], step: int, address: str, port: int) -> None:
     """Assigns ranks in the order of the job's own ranks, which the scheduler has chosen."""
-    group, world_size, first_rank = new_id(), sum(member.hello.ranks for member in members), 0
+    group, secret = new_id(), secrets.token_hex(32)
+    world_size, first_rank = sum(member.hello.ranks for member in members), 0
     for member in members:
         hello = member.hello
         join = JoinStep(
@@ -273,6 +275,7 @@ def _invite(members: Sequence[_JobProcess], step: int, address: str, port: int) 
             local_size=max(hello.local_size, hello.ranks),
             address=address,
             port=port,
+            secret=secret,
         )
         member.connection.send(join)
         first_rank += hello.ranks

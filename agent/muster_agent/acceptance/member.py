@@ -124,6 +124,7 @@ def _places(join: JoinStep) -> tuple[RankPlace, ...]:
             world_size=join.world_size,
             master_addr=join.address,
             master_port=join.port,
+            secret=join.secret,
         )
         for number in range(join.ranks)
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from muster.acceptance import AcceptanceReport
 from muster.client import Client
-from muster.commands.decision_options import whoami
+from muster.commands.decision_options import author
 from muster.errors import Refused, Unavailable
 from muster.model import Data, Name
 from muster_agent.acceptance.retries import pauses_s
@@ -49,7 +49,7 @@ def may_send(client: Client) -> str:
 
 def send(client: Client, report: AcceptanceReport, pause: Callable[[float], object] = time.sleep) -> str:
     """Sends a report and returns the address of its page. Raises Refused or Unavailable if it is not taken."""
-    body = {"by": whoami(), "report": json.loads(report.model_dump_json())}
+    body = {"by": author(None), "report": json.loads(report.model_dump_json())}
     for pause_s in pauses_s():
         try:
             return _page(client, client.post("acceptance", body=body))

@@ -15,7 +15,6 @@ import typer
 from muster import references
 from muster.acceptance import AcceptanceReport
 from muster.check import AnyCheck, judged_metrics
-from muster.cli import TERMINATED
 from muster.client import Client
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.config import Settings
@@ -24,6 +23,7 @@ from muster.model import Verdict
 from muster.plugins import Plugins
 from muster.reference_file import read_references
 from muster.references import Reference
+from muster.start import TERMINATED
 from muster.terminal import say, say_items, say_json
 from muster_agent.acceptance import files
 from muster_agent.acceptance.job import detect

@@ -43,7 +43,7 @@ async def _examined(
     settings: Settings, launcher: Launcher, checks: Mapping[str, AnyCheck]
 ) -> AsyncIterator[SetupFinding]:
     running = answer_of(settings.agent.listen, "/healthz")
-    yield _of_agent(settings.agent.listen, running)
+    yield agent_found(settings.agent.listen, running)
     broker = settings.broker
     for finding in certificates(broker, broker.agent_url, time.time(), settings.node):
         yield finding
@@ -64,9 +64,12 @@ async def _examined(
         yield machine_type_found(machine.inventory, _waiting(settings, checks, machine.inventory))
 
 
-def _of_agent(listen: str, health: Mapping[str, Any] | None) -> SetupFinding:
+def agent_found(listen: str, health: Mapping[str, Any] | None) -> SetupFinding:
+    """Whether the agent of this node runs. `health` is what it answers at `listen`."""
     if health is None:
         text = f"no agent answers at {listen}; start it when the rest is well"
+        if listen.endswith(":0"):  # the agent listens on a port that the kernel has chosen
+            text = f"agent.listen is {listen}, so nobody knows the port of an agent that runs; set a port to ask it"
         return SetupFinding("agent", Verdict.WARN, text)
     if health.get("broker_connected") is not True:
         return SetupFinding("agent", Verdict.WARN, "it runs, and is not connected to the broker; its log says why")

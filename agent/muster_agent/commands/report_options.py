@@ -5,8 +5,14 @@ from typing import Annotated
 
 import typer
 
+MOST_GPUS = 128
+"""`muster.model.MOST_DEVICES`, whose module takes longer to import than the help; a test compares them."""
+
 ExpectGpusOption = Annotated[
-    int | None, typer.Option("--expect-gpus", min=0, metavar="N", help="Number of GPUs that this machine must have.")
+    int | None,
+    typer.Option(
+        "--expect-gpus", min=0, max=MOST_GPUS, metavar="N", help="Number of GPUs that this machine must have."
+    ),
 ]
 
 ReportDirOption = Annotated[

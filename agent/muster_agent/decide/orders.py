@@ -11,7 +11,7 @@ from muster.references import Reference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankPlace:
-    """The place of one rank in its group: its numbers and the address of rank 0."""
+    """The place of one rank in its group: its numbers, the address of rank 0 and the group's secret."""
 
     rank: int
     local_rank: int
@@ -19,6 +19,7 @@ class RankPlace:
     world_size: int
     master_addr: str
     master_port: int
+    secret: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from muster.check import AnyCheck, CheckInfo, Params, Scope, describe, judged_metrics, valid_params
 from muster.errors import Refused, unknown
 from muster.model import Inventory, Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedCheck:
     """A check with its settings on this node. `params` and `interval_s` are for background runs.
 
@@ -20,6 +21,11 @@ class PlannedCheck:
     timeout_s: float
     interval_s: float | None
 
+    @cached_property
+    def announcement(self) -> CheckInfo:
+        """The check as this node announces it, with interval and deadline from the settings."""
+        return describe(self.check).model_copy(update={"cadence_s": self.interval_s, "timeout_s": self.timeout_s})
+
 
 class CannotRun(Exception):
     """A check cannot run here. `reason` is one word, which goes into Declined."""
@@ -29,10 +35,9 @@ class CannotRun(Exception):
         self.reason = reason
 
 
-def announced(planned: PlannedCheck) -> CheckInfo:
-    """The check as this node announces it, with interval and deadline from the settings."""
-    of_settings = {"cadence_s": planned.interval_s, "timeout_s": planned.timeout_s}
-    return describe(planned.check).model_copy(update=of_settings)
+def announced(plan: Mapping[str, PlannedCheck]) -> tuple[CheckInfo, ...]:
+    """The checks as this node announces them. They are made once, because their schemas take time and memory."""
+    return tuple(planned.announcement for planned in plan.values())
 
 
 def judged(plan: Mapping[str, PlannedCheck]) -> dict[str, tuple[str, ...]]:

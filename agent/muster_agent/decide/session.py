@@ -6,7 +6,7 @@
 | ACCEPTED | waits for Prepare with its ranks and the address of rank 0 | CLAIMING; ENDED if that is impossible |
 | CLAIMING | claims the lease | REACHING; ENDED if the lease is denied |
 | REACHING | connects to rank 0, also if rank 0 is its own | SPAWNING; ENDED if rank 0 is unreachable |
-| SPAWNING | starts its ranks, which wait at the rendezvous | READY, and replies Ready |
+| SPAWNING | starts its ranks, which wait at the rendezvous | READY, leaves the port to rank 0 and replies Ready |
 | READY | waits for Start | RUNNING |
 | RUNNING | lets the ranks pass the rendezvous and reports progress | ENDED, and replies Finished |
 | LEAVING | has ended early and waits until its ranks are dead | ENDED |
@@ -217,7 +217,8 @@ class GroupSession:
         match event:
             case events.PortOpened(_, address, port):
                 self._address = address
-                answer = [self._reply(Accepted, now, address=address, port=port, ranks=self._ranks)]
+                place = {"address": address, "port": port, "ranks": self._ranks}
+                answer = [self._reply(Accepted, now, **place, knows_secrets=True)]
             case Prepare():
                 answer = self._claim_lease(event)
             case LeaseGranted():
@@ -225,7 +226,8 @@ class GroupSession:
             case events.RankZeroReached():
                 answer = self._start_or_skip_rendezvous(now)
             case RanksReady():
-                answer = [self._reply(Ready, now)]
+                # The port first: once every member is ready, the ranks of the others may connect to rank 0.
+                answer = [ClosePort(self.group), self._reply(Ready, now)]
             case Start():
                 answer = self._release_ranks()
             case RunProgressed(_, text):
@@ -287,6 +289,7 @@ class GroupSession:
                 world_size=prepare.world_size,
                 master_addr=prepare.master_addr,
                 master_port=prepare.master_port,
+                secret=prepare.secret,
             )
             for local_rank in range(self._ranks)
         )

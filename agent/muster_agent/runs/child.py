@@ -156,6 +156,7 @@ class RunContext:
             master_addr=place.master_addr,
             master_port=place.master_port,
             listen_fd=self._listen_fd,
+            secret=place.secret,
         )
 
 

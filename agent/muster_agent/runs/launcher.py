@@ -47,7 +47,7 @@ class ProtocolError(Exception):
 
 
 def launch(plugins: Plugins, checks: Mapping[str, AnyCheck]) -> "Launcher":
-    """Forks the launcher. Call it before asyncio and heavy imports, while the process has a single thread."""
+    """Forks the launcher. Call it while the process has a single thread, and with all imported that it needs."""
     probes = [probe for answer in plugins.contribute("muster_idle_probes") for probe in answer.value]
     reservations = [one for answer in plugins.contribute("muster_reservations") for one in answer.value]
     departures = [probe for answer in plugins.contribute("muster_departures") for probe in answer.value]

@@ -1,7 +1,7 @@
 """The launcher process: it forks children on request, kills them, and leaves no process of them behind.
 
 The daemon cannot fork children itself: it has threads, and a forked copy of them may hold locks forever. So it forks
-the launcher before it imports anything heavy. The launcher has one thread and blocks only on its selector. Requests and
+the launcher before its event loop starts. The launcher has one thread and blocks only on its selector. Requests and
 answers are JSON objects, one to a packet:
 
     {"spawn": id, "role": role, "memory_limit_bytes": n}   with file descriptors: control, output[, listener]

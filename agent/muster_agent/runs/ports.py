@@ -18,8 +18,16 @@ BACKLOG = 4096
 _PAUSE_S = 0.1
 
 
+_TURNED_AWAY_AT_ONCE = 100
+"""Connections that are closed before the agent does something else."""
+
+
 class Ports:
-    """Listening sockets by group. A group keeps its port until rank 0 takes the socket over."""
+    """Listening sockets by group, from the invitation until the ranks of this node are ready.
+
+    Until then, members only try whether they reach this node. So every connection is closed at once: connections that
+    strangers keep open would fill the kernel's queue, and the node would count as unreachable.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,19 +41,34 @@ class Ports:
         except OSError as error:
             return PortRefused(group, f"cannot listen for the group: {error}")
         self._listeners[group] = listener
+        listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(listener, _turn_away, listener)
         return PortOpened(group, address, listener.getsockname()[1])
 
-    def take(self, group: str) -> socket.socket | None:
-        """Removes and returns the group's socket; the caller must close it."""
-        return self._listeners.pop(group, None)
+    def copy(self, group: str) -> socket.socket | None:
+        """The group's socket for rank 0, which must not accept connections before `close`; the caller must close it."""
+        listener = self._listeners.get(group)
+        return listener and listener.dup()
 
     def close(self, group: str) -> None:
-        if listener := self.take(group):
+        """Closes the group's socket; a copy listens on."""
+        if listener := self._listeners.pop(group, None):
+            asyncio.get_running_loop().remove_reader(listener)
+            listener.setblocking(True)  # also the copy: a store that waits in accept expects that
             listener.close()
 
     def close_all(self) -> None:
         for group in list(self._listeners):
             self.close(group)
+
+
+def _turn_away(listener: socket.socket) -> None:
+    for _ in range(_TURNED_AWAY_AT_ONCE):
+        try:
+            connection, _ = listener.accept()
+        except OSError:  # there is none any more
+            return
+        connection.close()
 
 
 async def reach(wanted: ConnectToRankZero) -> RankZeroReached | RankZeroUnreachable:
@@ -107,6 +130,8 @@ def listen_at(address: str) -> socket.socket:
     """A socket that listens at `address` on a free port; OSError when the address is not this host's."""
     family, kind, protocol, _, place = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
+    # Or connections that were turned away would keep the port for a minute (TIME_WAIT).
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(place)
         listener.listen(BACKLOG)

@@ -9,6 +9,7 @@ import typer
 
 from muster.client import Client
 from muster.commands.connection import connect
+from muster.commands.decision_options import ByOption, author
 from muster.commands.options import JsonOption, options_of
 from muster.terminal import say, say_json
 
@@ -36,10 +37,11 @@ def reset(
     baseline: Annotated[
         str, typer.Argument(metavar="BASELINE", help="Id of the baseline, as `muster baseline list` shows it.")
     ],
+    by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Accept the present measurements as normal, for example after a software update."""
-    answer = client.delete("baselines", baseline)
+    answer = client.delete("baselines", baseline, by=author(by))
     say_json(answer) if as_json else say(_table(client, {"items": [answer]}))
 
 

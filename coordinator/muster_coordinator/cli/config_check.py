@@ -1,4 +1,4 @@
-"""The part of `muster config check` for the quarantine: its policy, and a replay of the stored history."""
+"""The part of `muster config check` for the quarantine: failure domains, policy, and a replay of the stored history."""
 
 import asyncio
 import time
@@ -12,13 +12,18 @@ from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.acceptance import require_tests
 from muster_coordinator.runtime.settings.contradictions import doubtful_rows
 from muster_coordinator.runtime.settings.policy import policy_of, shadowed, takes_nothing_out
+from muster_coordinator.runtime.settings.topology_file import read_topology
 from muster_coordinator.views.policy_text import policy_lines
 from muster_coordinator.views.replay_text import required_lines
 
 
 def quarantine(config: Config, checks: Mapping[str, AnyCheck] | None) -> Iterator[str]:
-    """Checks the policy, if there is a table [quarantine]. Raises SettingsError if it or a node's tests are wrong."""
+    """Checks the policy, if there is a table [quarantine].
+
+    Raises SettingsError if it, a node's tests or the file with the positions of nodes is wrong.
+    """
     settings = config.settings
+    read_topology(settings.topology_file)
     require_tests(settings.quarantine, checks)
     policy = policy_of(settings, checks)
     if "quarantine" not in settings.model_fields_set:

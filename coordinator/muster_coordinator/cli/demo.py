@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muster.cli import INTERRUPTED, TERMINATED
 from muster.commands.options import ConfigOption
 from muster.errors import Refused
 from muster.extras import require_extras
 from muster.settings_table import read_table
+from muster.start import INTERRUPTED, TERMINATED
 from muster.terminal import say
 
 if TYPE_CHECKING:

@@ -6,19 +6,17 @@ from typing import Any
 
 import typer
 
-from muster.cli import INTERRUPTED
 from muster.client import Client
 from muster.errors import Unavailable
 from muster.nouns import count
+from muster.start import INTERRUPTED
 from muster.terminal import say
+from muster_coordinator.cli.polling import pause
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.views.sweeps.progress import SweepProgress
 
 POLL_S = 0.3
 """Interval between two queries of a small sweep."""
-
-_BUSY_SHARE = 0.2
-"""Maximum share of the time for queries: for a large sweep, both sides need time for the answer."""
 
 
 def follow(client: Client, answer: Any) -> Any:
@@ -37,8 +35,7 @@ def follow(client: Client, answer: Any) -> Any:
             progress.show(sweep)
             if sweep.ended_at is not None:
                 return answer
-            took_s = time.monotonic() - asked_at
-            time.sleep(max(POLL_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+            pause(asked_at, POLL_S)
     except Unavailable:
         progress.leave()
         raise

@@ -4,7 +4,6 @@ The models are imported where they are used: `muster --help` shows this command 
 """
 
 import json
-import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ import typer
 
 from muster.client import Client
 from muster.commands.connection import TokenFileOption, connect, url_option
+from muster.commands.decision_options import ByOption, author
 from muster.commands.options import CheckArgument, ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import Refused, unknown
-from muster.terminal import say, say_items, say_json
+from muster.terminal import line_width, say, say_items, say_json
 from muster_coordinator.cli.arguments import MetricArgument
 
 if TYPE_CHECKING:
@@ -85,11 +85,12 @@ def source_of(url: SourceUrlOption = None, token_file: TokenFileOption = None, c
 def list_(
     source: Source,
     check: Annotated[str | None, typer.Option(metavar="NAME", help="Only for this check.")] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="One line for each, however long.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List references of this machine, or with --url those of the fleet.
 
-    Shipped references come first, then the operator's, which override them.
+    Shipped references come first, then the operator's, which override them. `muster reference show` tells the source.
     """
     rows = source.rows()
     checks = {row.check for row in rows}
@@ -99,9 +100,9 @@ def list_(
     if as_json:
         say_items(rows)
         return
-    from muster_coordinator.views.reference_text import reference_table  # noqa: PLC0415 (see above)
+    from muster_coordinator.views.reference_text import reference_list  # noqa: PLC0415 (see above)
 
-    say(reference_table(rows))
+    say(reference_list(rows, None if wide else line_width()))
 
 
 @app.command()
@@ -142,6 +143,7 @@ def set_(
     fail_above: BoundOption = None,
     source: Annotated[str, typer.Option(metavar="TEXT", help="Where the values come from.")],
     unit: Annotated[str, typer.Option(metavar="TEXT", help="The unit of the bounds.")] = "",
+    by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Set a reference for the fleet; `muster reference list --url URL` shows it.
@@ -158,10 +160,7 @@ def set_(
     }
     body = {"check": check, "metric": metric, "when": parse_params(when, "condition"), "source": source, "unit": unit}
     given = {name: bound for name, bound in bounds.items() if bound is not None}
-    for name, bound in given.items():
-        if not math.isfinite(bound):  # JSON cannot carry it
-            raise Refused(f"--{name.replace('_', '-')} must be a finite number, not {bound}")
-    answer = client.put("references", body={**body, **given})
+    answer = client.put("references", body={**body, **given, "by": author(by)})
     if as_json:
         say_json(answer)
         return
@@ -179,13 +178,14 @@ def remove(
     metric: MetricArgument,
     *,
     when: WhenOption = [],  # noqa: B006 (typer copies it)
+    by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove a reference of the fleet; the shipped one applies again."""
     from muster.params import parse_params  # noqa: PLC0415 (see above)
 
     conditions = json.dumps(parse_params(when, "condition"))
-    answer = client.delete("references", check=check, metric=metric, when=conditions)
+    answer = client.delete("references", check=check, metric=metric, when=conditions, by=author(by))
     say_json(answer) if as_json else say("removed")
 
 

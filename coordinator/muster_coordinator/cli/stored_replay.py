@@ -26,7 +26,7 @@ async def replay_history(settings: Settings, policy: Policy, since: float) -> "S
     Raises Unavailable or SettingsError if the history cannot be read.
     """
     try:
-        from muster_coordinator.store.database import open_to_read  # noqa: PLC0415 (an agent's install has no database)
+        from muster_coordinator.store.opening import open_to_read  # noqa: PLC0415 (an agent's install has no database)
         from muster_coordinator.store.replay import replay_stored  # noqa: PLC0415 (see above)
     except ModuleNotFoundError as error:
         raise Unavailable(missing_package(error) or str(error)) from None

@@ -10,6 +10,7 @@ import typer
 
 from muster.client import Client
 from muster.commands.connection import connect
+from muster.commands.decision_options import ByOption, author
 from muster.commands.options import JsonOption, options_of
 from muster.commands.verdict_exit import FailOn, exit_code
 from muster.errors import Refused
@@ -22,6 +23,7 @@ from muster_coordinator.views.sweeps.sweep_list import listed_sweep, sweep_list
 if TYPE_CHECKING:
     from muster_coordinator.model.sweep_records import SweepRecord
 
+CHECK_HELP = "The check that each group runs: one of `muster check list`; needed."
 NODES_HELP = "names or places, for example rack=r1,r2; default: all."
 STRATEGY_HELP = "adaptive (default), single, pairs, round_robin, whole or bisect."
 PARALLEL_HELP = "Maximum number of nodes tested at once."
@@ -45,7 +47,7 @@ app.command()(export)
 def start(
     client: Client,
     *,
-    check: Annotated[str, typer.Option(metavar="NAME", help="Name of the check that each group runs.")],
+    check: Annotated[str | None, typer.Option(metavar="NAME", help=CHECK_HELP)] = None,
     nodes: NodesOption = None,
     strategy: Annotated[str | None, typer.Option(metavar="NAME", help=STRATEGY_HELP)] = None,
     pairing: Annotated[str | None, typer.Option(metavar="NAME", help=PAIRING_HELP)] = None,
@@ -59,6 +61,7 @@ def start(
     fail_on: WaitedFailOnOption = None,
     format: WaitedFormatOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and its cost; start nothing.")] = False,
+    by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a sweep.
@@ -67,11 +70,9 @@ def start(
     No sweep ends with WARN, so --fail-on warn and fail mean the same here.
     """
     _require_wait(wait, {"--fail-on": fail_on, "--format": format})
-    from muster.params import parse_params  # noqa: PLC0415 (see above)
-
     body = _given(
-        check=check,
-        params=parse_params(param),
+        check=_named(check),
+        params=_params(param),
         strategy=strategy,
         pairing=pairing,
         passes=passes,
@@ -84,9 +85,21 @@ def start(
     if dry_run:
         _show_plan(client, body, as_json)
     else:
-        ended = _begin(client, body, wait, as_json, format)
+        ended = _begin(client, body | {"by": author(by)}, wait, as_json, format)
         if wait:
             _exit_by(ended, fail_on or FailOn.WARN)
+
+
+def _named(check: str | None) -> str:
+    if check is None:
+        raise Refused("--check: missing; name a check, for example collective; `muster check list` lists all")
+    return check
+
+
+def _params(given: list[str]) -> dict[str, Any]:
+    from muster.params import parse_params  # noqa: PLC0415 (see above)
+
+    return parse_params(given)
 
 
 def _given(**asked: Any) -> dict[str, Any]:
@@ -157,10 +170,11 @@ def list_(
 def abort(
     client: Client,
     id: SweepArgument,
+    by: ByOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Abort a sweep; its results so far are kept."""
-    answer = client.delete("sweeps", id)
+    answer = client.delete("sweeps", id, by=author(by))
     if as_json:
         say_json(answer)
         return

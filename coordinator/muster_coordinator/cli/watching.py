@@ -7,12 +7,10 @@ from collections.abc import Callable
 
 from muster.errors import Unavailable
 from muster.terminal import clear_screen, say
+from muster_coordinator.cli.polling import pause
 
 WATCH_S = 2.0
 """Interval between two queries."""
-
-_BUSY_SHARE = 0.2
-"""Maximum share of the time for queries: for a large fleet, both sides need time for the answer."""
 
 
 def watch(make: Callable[[], str]) -> None:
@@ -30,8 +28,7 @@ def watch(make: Callable[[], str]) -> None:
             except Unavailable as error:
                 problem = f"{error}\n"
             _show(f"{problem}{text}")
-            took_s = time.monotonic() - asked_at
-            time.sleep(max(WATCH_S, took_s * (1 - _BUSY_SHARE) / _BUSY_SHARE))
+            pause(asked_at, WATCH_S)
     except KeyboardInterrupt:
         return
 

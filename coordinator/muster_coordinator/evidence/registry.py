@@ -6,7 +6,6 @@ of the cause.
 
 from muster.model import Health, Json, Run, ServiceState
 from muster.wire.messages import Report
-from muster_coordinator.evidence.convictions import clearance_in_words, conviction
 from muster_coordinator.evidence.definitions import Announcements
 from muster_coordinator.evidence.evidence_records import DueRecords
 from muster_coordinator.evidence.health import HeldFindings, held_findings
@@ -14,7 +13,7 @@ from muster_coordinator.evidence.heartbeats import Heartbeats
 from muster_coordinator.evidence.misconduct import Conduct, finding_of
 from muster_coordinator.evidence.node import Node
 from muster_coordinator.evidence.node_counts import NodeCounts
-from muster_coordinator.evidence.places import Places, learned_places
+from muster_coordinator.evidence.places import Places
 from muster_coordinator.evidence.quarantine_news import QuarantineNews
 from muster_coordinator.evidence.rebuilt_evidence import rebuild
 from muster_coordinator.evidence.shared_values import SharedValues
@@ -23,10 +22,8 @@ from muster_coordinator.model.events import Announce, FleetCommand, InventorySee
 from muster_coordinator.model.nodes import Misconduct, NodeGone, NodeView
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.stored_fleet import StoredFleet
-from muster_coordinator.model.sweep_records import FailedNode, SweepRecord
 from muster_coordinator.normal.baselines import Baselines, ComparedRun
 from muster_coordinator.normal.stored_comparisons import StoredComparisons
-from muster_coordinator.topology.learned import MeasuredPair
 
 
 class NodeRegistry:
@@ -114,7 +111,7 @@ class NodeRegistry:
             node.online, node.last_seen, node.is_heard, node.backlog_before = True, now, True, now
         self.news.note_heard(node)
         self.news.note_details(node)
-        return [entry, *self._changed(node, now)]
+        return [entry, *self.note_change(node, now)]
 
     def outdate(self, now: float) -> None:
         """Notes that no node could be heard until now: newer runs of each node are still in its outbox."""
@@ -128,7 +125,7 @@ class NodeRegistry:
         node = self.nodes[name]
         node.online = False
         self.news.note_lost(node)
-        return [self.story.tell(name, "lost", text, cause, now), *self._changed(node, now)]
+        return [self.story.tell(name, "lost", text, cause, now), *self.note_change(node, now)]
 
     def forget(self, name: str, now: float) -> list[FleetCommand]:
         """Forgets a node that has left. If it is heard again, it is a new node."""
@@ -150,7 +147,7 @@ class NodeRegistry:
         self.news.note_heard(node)
         self.news.note_details(node)
         entry = self.story.tell(name, "joined", "had left the fleet; treated as a new node", cause, now)
-        return [entry, *self.baselines.forget(name), *self._changed(node, now)]
+        return [entry, *self.baselines.forget(name), *self.note_change(node, now)]
 
     def erase(self, name: str) -> list[FleetCommand]:
         """Deletes everything about a node."""
@@ -176,9 +173,9 @@ class NodeRegistry:
             return [] if seen.digest == digest_before else [SaveNode(node.record())]
         self._announced.replace(before.values(), node.checks.values())
         entries = self.story.not_loaded(node.name, plugins_before, node.plugins, message.id, now)
-        judged = self._judge(node, message.id, now) if node.examined_health is not node.health else []
+        judged = self.judge(node, message.id, now) if node.examined_health is not node.health else []
         self.news.note_details(node)
-        return [*entries, *judged, *self._changed(node, now)]
+        return [*entries, *judged, *self.note_change(node, now)]
 
     def label(self, event: LabelsSeen, now: float) -> list[FleetCommand]:
         """Notes the labels that a scheduler has on a node. Labels of an unknown node wait until it is known."""
@@ -189,7 +186,7 @@ class NodeRegistry:
         if not self._places.relabel(node, event):
             return []
         self.news.note_description(node)
-        return self._changed(node, now)
+        return self.note_change(node, now)
 
     def note_presence(self, event: PresenceSeen) -> None:
         """Notes an agent's data about its outbox. Data that the broker retained is old: runs may wait since then."""
@@ -206,7 +203,7 @@ class NodeRegistry:
         text = node.clock.heard(message.sent_at, now)
         if text is None:
             return []
-        return [self.story.tell(node.name, "clock", text, message.id, now), *self._changed(node, now)]
+        return [self.story.tell(node.name, "clock", text, message.id, now), *self.note_change(node, now)]
 
     def note_misconduct(self, name: str, kind: Misconduct, detail: str, cause: str, now: float) -> list[FleetCommand]:
         """Notes misconduct of a node's agent. The story has only the first until the agent has behaved for a while."""
@@ -215,7 +212,7 @@ class NodeRegistry:
         finding = finding_of(kind, detail, cause, now)
         node = self.nodes[name]
         node.evidence.add_misconduct(finding)
-        return [self.story.found(name, "misconduct", finding, cause, now), *self._judge(node, cause, now)]
+        return [self.story.found(name, "misconduct", finding, cause, now), *self.judge(node, cause, now)]
 
     def clear_misconduct(self, cause: str, now: float) -> list[FleetCommand]:
         """Clears the misconduct of agents that have behaved for a while."""
@@ -225,7 +222,7 @@ class NodeRegistry:
             node.evidence.remove_misconduct(kind)
             commands += [
                 self.story.tell(name, "no_longer", f"no longer: {kind}", cause, now),
-                *self._judge(node, cause, now),
+                *self.judge(node, cause, now),
             ]
         return commands
 
@@ -256,7 +253,7 @@ class NodeRegistry:
         entries = self._tell_found(run, now) if changed else []
         compared = self._observe(run, now)
         if not compared.held:  # most runs are not compared
-            return [*entries, *(self._judge(node, run.id, now) if changed else self._examine(node, run.id, now))]
+            return [*entries, *(self.judge(node, run.id, now) if changed else self._examine(node, run.id, now))]
         held = held_findings(compared.held, run, lambda name: self.nodes[name].uuids)
         return [*entries, *compared.commands, *self._conclude({run.node} if changed else set(), held, run.id, now)]
 
@@ -265,28 +262,22 @@ class NodeRegistry:
         compared = self.baselines.reset(baseline, now)
         return [*compared.commands, *self._conclude(set(), dict.fromkeys(compared.held, ()), cause, now)]
 
-    def take_findings(self, record: SweepRecord, now: float) -> list[FleetCommand]:
-        """Adds the findings of a sweep that has ended as evidence about its nodes."""
+    def judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
+        """Updates the health of a node after its evidence has changed."""
         commands: list[FleetCommand] = []
-        for failed in record.failed_nodes:
-            commands += self._convict(failed, record, now)
-        for name in record.cleared_nodes:
-            commands += self._clear(self.nodes[name], record, now)
-        for link in record.failed_links:
-            text = f"the link between {' and '.join(link.between)} failed: {'; '.join(link.reasons)}"
-            commands += [self.story.tell(name, "link_failed", text, record.id, now) for name in link.between]
-        text = f"a sweep with {record.check} could neither clear nor convict it"
-        return commands + [self.story.tell(name, "inconclusive", text, record.id, now) for name in record.inconclusive]
+        before, node.health = node.health, node.examined_health
+        if node.health is not before:
+            because = "; ".join(node.reasons) or "everything passes"
+            findings = sorted({finding.code for finding in node.evidence.findings})
+            data: Json = {"before": before, "after": node.health, "findings": [*findings]}
+            text = f"{before} to {node.health}: {because}"
+            commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
+        self.news.note_evidence(node)
+        return [*commands, self.announce(node, now)]
 
-    def learn_leaves(self, pairs: list[MeasuredPair], cause: str, now: float) -> list[FleetCommand]:
-        """Learns which nodes share a leaf from the bandwidth of the pairs of a sweep."""
-        learned = learned_places(self.nodes, pairs)
-        commands: list[FleetCommand] = []
-        for name, leaf in learned:
-            self.nodes[name].learned_leaf = leaf.name
-            commands.append(self.story.tell(name, "place", f"is at leaf {leaf}", cause, now))
-            commands += self._changed(self.nodes[name], now)
-        return commands
+    def note_change(self, node: Node, now: float) -> list[FleetCommand]:
+        """Stores the record of a node that has changed, and announces its view."""
+        return [SaveNode(node.record()), self.announce(node, now)]
 
     def _observe(self, run: Run, now: float) -> ComparedRun:
         node = self.nodes[run.node]
@@ -310,41 +301,12 @@ class NodeRegistry:
                 changed.add(name)
                 self.due.note(name)
                 entries += self.story.compared(name, before, evidence.comparisons.get(subject, ()), cause, now)
-        return entries + [command for name in sorted(changed) for command in self._judge(self.nodes[name], cause, now)]
-
-    def _convict(self, failed: FailedNode, record: SweepRecord, now: float) -> list[FleetCommand]:
-        node, finding = self.nodes[failed.node], conviction(failed, record, now)
-        node.evidence.convict(finding)
-        text = f"convicted by a sweep with {record.check}: {finding.summary}"
-        entry = self.story.tell(node.name, "convicted", text, record.id, now)
-        return [entry, SaveNode(node.record()), *self._judge(node, record.id, now)]
-
-    def _clear(self, node: Node, record: SweepRecord, now: float) -> list[FleetCommand]:
-        was_convicted = node.evidence.clear(record.check, record.least_runs)
-        text = clearance_in_words(record.check, node.evidence.convictions.get(record.check))
-        entry = self.story.tell(node.name, "cleared", text, record.id, now)
-        return [entry, *([SaveNode(node.record()), *self._judge(node, record.id, now)] if was_convicted else [])]
-
-    def _judge(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
-        """Updates the health of a node after its evidence has changed."""
-        commands: list[FleetCommand] = []
-        before, node.health = node.health, node.examined_health
-        if node.health is not before:
-            because = "; ".join(node.reasons) or "everything passes"
-            findings = sorted({finding.code for finding in node.evidence.findings})
-            data: Json = {"before": before, "after": node.health, "findings": [*findings]}
-            text = f"{before} to {node.health}: {because}"
-            commands.append(self.story.tell(node.name, "health", text, cause, now, data=data))
-        self.news.note_evidence(node)
-        return [*commands, self.announce(node, now)]
+        return entries + [command for name in sorted(changed) for command in self.judge(self.nodes[name], cause, now)]
 
     def _examine(self, node: Node, cause: str, now: float) -> list[FleetCommand]:
         """Notes that a check has reported without a change of evidence, perhaps as the last one that was missing."""
         if node.health is Health.UNKNOWN and node.examined_health is not Health.UNKNOWN:
-            return self._judge(node, cause, now)
+            return self.judge(node, cause, now)
         if node.service is ServiceState.ACCEPTING:
             self.news.note_evidence(node)
         return []
-
-    def _changed(self, node: Node, now: float) -> list[FleetCommand]:
-        return [SaveNode(node.record()), self.announce(node, now)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.prior import NO_PRIOR, SweepPrior
 from muster_coordinator.localize.evidence.sensitivity import Sensitivity
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
@@ -23,7 +24,7 @@ from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.localize.rules.path import PathFaults
 from muster_coordinator.localize.rules.recurring import RecurringFaults
 from muster_coordinator.localize.rules.suspicion import OpenSuspicions
-from muster_coordinator.model.probes import CheckAbilities
+from muster_coordinator.model.probes import CheckAbilities, GroupRun
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,11 @@ class Diagnosis:
 
     @property
     def cleared(self) -> frozenset[str]:
-        """The nodes that have passed; a convicted node may be among them if it had good runs too."""
-        return self.clearance.cleared
+        """The nodes that have passed; a convicted node may be among them if it had good runs too.
+
+        Rule: not those that are slow alike. Prevents: half of the fleet has lost half by a power limit, and passes.
+        """
+        return self.clearance.cleared - self.evidence.hardware.slow_alike.keys()
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -102,6 +106,21 @@ class Diagnosis:
         return tuple(node for node in self.evidence.sites if node not in settled)
 
     @cached_property
+    def inconclusive_paths(self) -> tuple[Path, ...]:
+        """The paths that were bad in all their runs, too often to call it chance, and that nobody is convicted for.
+
+        Prevents: the path a-c hangs, and its pairs collide with others until the sweep has had its rounds. All nodes
+        have passed elsewhere, so the sweep would pass.
+        """
+        return tuple(
+            path
+            for path, runs in self.paths.never_good.items()
+            if path not in self.paths.convicted
+            and self.nodes.ratios.are_worth_a_run(runs)
+            and any(self.convicted.isdisjoint(run.members) for run in runs)
+        )
+
+    @cached_property
     def partners(self) -> tuple[str, ...]:
         """The nodes that can help to judge others, in topology order."""
         return tuple(filter(self.is_partner, self.evidence.sites))
@@ -110,13 +129,23 @@ class Diagnosis:
         """Rule: a node can help to judge others if it is healthy and has no bad runs with healthy nodes.
 
         Bad runs across a path that was never good do not count against it. Prevents: of two leaves the only path
-        between them is bad. Each node was bad across it, and no partner would be left to try it again.
+        between them is bad. Each node was bad across it, and no partner would be left to try it again. Nor do those
+        beside many groups count where runs share links, nor those of nodes that have also passed together.
         """
         if node not in self.clearance.healthy or node in self.convicted:
             return False
         if node not in self.nodes.suspects:
             return True
-        return all(run.group in self._across_bad_paths for run in self.clearance.runs_with_healthy(node))
+        return all(self._is_excused(run) for run in self.clearance.runs_with_healthy(node))
+
+    def _is_excused(self, run: GroupRun) -> bool:
+        """Whether a bad run of healthy nodes says nothing about either."""
+        is_contended = self.evidence.thresholds.is_contended(run)
+        return is_contended or run.group in self._across_bad_paths or frozenset(run.members) in self._passed_together
+
+    @cached_property
+    def _passed_together(self) -> frozenset[frozenset[str]]:
+        return frozenset(frozenset(run.members) for run in filter(self.evidence.thresholds.is_good, self.evidence.runs))
 
     @cached_property
     def _across_bad_paths(self) -> frozenset[str]:

@@ -16,6 +16,10 @@ FALSE_NODES, FALSE_PATHS = 0.001, 0.0025
 """Accepted false-accusation rate of a sweep, for nodes and for paths. A wrongly named path costs an inspection; a
 wrongly named node loses its work."""
 
+FEWEST_CONTROL_PAIRS = 2
+"""What a run should reach is what this many pairs of controls have reached. A pair exceeds what is possible only if
+both of its nodes lie. If one node in twenty lies, all nodes of two pairs do so once in 160,000 draws."""
+
 
 def liars_among_peers(nodes: int, peers: int) -> int:
     """How many of a number of `peers`, which are compared with each other, may lie in a fleet of `nodes`.

@@ -65,7 +65,9 @@ class FleetNumbers(Data):
     - `away`, `limit`: nodes that are out of service, and that may be; `held`: nodes that wait for that
     - `frozen`: mass events that keep nodes in service; `alarms`: alarms that stand
     - `catching_up`: nodes that still deliver older runs; `waiting_runs`: runs in all outboxes
-    - `sweeps`: running sweeps; `is_connected`: whether the broker is; `is_overloaded`: whether the coordinator is
+    - `sweeps`: running sweeps; `sweeps_begun`: those that this coordinator has begun, so that one that has ended since
+      is noticed; `sweeps_ended`: those whose end it has stored, so that lists have them
+    - `is_connected`: whether the broker is; `is_overloaded`: whether the coordinator is
     - `failing_actors`: actors with a problem; `unheard`: nodes that are kept out and whose agents have not reported
     """
 
@@ -82,6 +84,8 @@ class FleetNumbers(Data):
     catching_up: int
     waiting_runs: int
     sweeps: int
+    sweeps_begun: int
+    sweeps_ended: int
     is_connected: bool
     is_overloaded: bool
     failing_actors: tuple[str, ...]

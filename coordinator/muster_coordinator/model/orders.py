@@ -1,5 +1,6 @@
-"""Ids, and orders to nodes: each gets its id, time, epoch and expiry here."""
+"""Ids, secrets of groups, and orders to nodes: each gets its id, time, epoch and expiry here."""
 
+import hmac
 from typing import Any, TypeVar
 
 from muster.wire.messages import Abort, Join, Prepare, RunCheck, Start
@@ -24,15 +25,23 @@ def run_patience_s(timeout_s: float) -> float:
 
 
 class Orders:
-    """Writes the orders of one epoch. Ids are the epoch and a count, so a replay gives the same ids."""
+    """Writes the orders of one epoch. Ids are the epoch and a count, so a replay gives the same ids.
 
-    def __init__(self, epoch: int) -> None:
+    `secret_key` is random, and the secrets of groups are made from it. Without a key, groups have none.
+    """
+
+    def __init__(self, epoch: int, secret_key: bytes | None = None) -> None:
         self.epoch = epoch
+        self._secret_key = secret_key
         self._count = 0
 
     def new_id(self) -> str:
         self._count += 1
         return f"{self.epoch}-{self._count}"
+
+    def secret_of(self, group: str) -> str | None:
+        """The secret of a group: always the same, because a Prepare may have to be sent again."""
+        return None if self._secret_key is None else hmac.digest(self._secret_key, group.encode(), "sha256").hex()
 
     def send(
         self, node: str, order: type[OrderT], now: float, *, ttl_s: float, cause: str | None, **content: Any

@@ -192,7 +192,7 @@ class SweepRecord(Data):
     """A sweep and its results. `notes` say why nodes are inconclusive and what else was seen.
 
     Groups are compared by `metric`. `asked` is the request, and `origin` says what made it: `request`,
-    `schedule <name>` or `new nodes`. `requested_by` is the person who had logged in, if there was one. `absent` are
+    `schedule <name>` or `new nodes`. `requested_by` is who requested it, if known. `absent` are
     nodes that could not take part, each with the reason. `hardware` has the nodes of each kind of hardware that were
     compared only with each other; it is empty if all nodes were. The next sweep goes on from the `suspicions`. A node
     that loses a smaller share of its speed than `smallest_loss` would not have been found; it is 1 if nothing was

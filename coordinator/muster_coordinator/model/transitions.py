@@ -25,6 +25,11 @@ class ActorOutcome(Data):
     failing_since: Instant | None = None
     only_tells: bool = False
 
+    @property
+    def is_scheduler_failure(self) -> bool:
+        """Whether an actor has failed that can drain and resume nodes."""
+        return self.effect is Effect.FAILED and not self.only_tells
+
 
 class TransitionRecord(Data):
     """A transition as it is stored, with its outcome by actor; `told` says that every actor was called once."""

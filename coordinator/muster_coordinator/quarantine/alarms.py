@@ -170,7 +170,7 @@ def levels_of(
     if latest is None or not concerns_mode(record, latest, rules):
         return
     for actor, outcome in latest.outcomes.items():
-        if outcome.effect is Effect.FAILED and not outcome.only_tells:
+        if outcome.is_scheduler_failure:
             yield (AlarmKind.ACTION, actor), outcome.failing_since or outcome.at
     if record.left_alone_because is None and is_drained_by_nobody(record, latest):
         yield (AlarmKind.ACTION, about_node(record.node)), latest.transition.at

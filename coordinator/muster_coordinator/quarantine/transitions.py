@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from muster.model import ServiceState
-from muster.transition import ActionOutcome, Effect, Transition
+from muster.transition import ActionOutcome, Transition
 from muster_coordinator.model.quarantine import QuarantineRecord
 from muster_coordinator.model.quarantine_events import (
     ActionEnded,
@@ -51,7 +51,7 @@ class Transitions:
         latest = self._latest.get(node)
         if latest is None or not latest.told or latest.transition.dry_run or latest.transition.is_out:
             return False
-        return all(outcome.effect is not Effect.FAILED or outcome.only_tells for outcome in latest.outcomes.values())
+        return not any(outcome.is_scheduler_failure for outcome in latest.outcomes.values())
 
     def add(self, transition: Transition, *, to_actors: bool) -> tuple[QuarantineCommand, ...]:
         """A new transition; without actors, it is only stored."""

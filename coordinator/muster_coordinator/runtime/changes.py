@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from muster_coordinator.model.fleet_columns import FleetChange, FleetNumbers, FleetSnapshot, SnapshotNeeded
 from muster_coordinator.model.nodes import NodeView
+from muster_coordinator.runtime.crowding import crowded_out
 from muster_coordinator.runtime.event_ids import event_id, number_after_epoch
 from muster_coordinator.views.node_rows import DatedRow, changed_before, columns, row_of
 from muster_coordinator.views.versioned_nodes import VersionedNodes
@@ -30,7 +31,7 @@ COMPRESSION = 6
 """Level of gzip: 10,000 nodes take 60 ms; level 9 takes three times as long for 3 % less."""
 
 MOST_VIEWERS = 100
-"""As many browsers share one stream for all their tabs. One more disconnects the one that has viewed longest."""
+"""As many browsers share one stream for all their tabs. One more disconnects one of the client with the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class ChangeStream:
         self._is_seeded = False
         self._snapshot: EncodedSnapshot | None = None
         self._making = asyncio.Lock()
-        self._viewers: dict[Viewer, None] = {}  # the one that has viewed longest comes first
+        self._viewers: dict[Viewer, str] = {}  # with its client; the one that has viewed longest comes first
         self._frames: dict[int | None, bytes] = {}  # to the present version, by the version before
         self._timer: asyncio.TimerHandle | None = None
 
@@ -130,15 +131,15 @@ class ChangeStream:
             return self._snapshot
 
     @contextmanager
-    def watch(self, last_id: str | None, cut_off: Callable[[], None]) -> Iterator[Viewer]:
-        """A viewer for the changes after the version in `last_id`; without a valid one it needs a snapshot."""
+    def watch(self, last_id: str | None, cut_off: Callable[[], None], client: str = "") -> Iterator[Viewer]:
+        """A viewer of a client for the changes after the version in `last_id`; without one it needs a snapshot."""
         if len(self._viewers) >= MOST_VIEWERS:
-            oldest = next(iter(self._viewers))
-            del self._viewers[oldest]
-            oldest.cut_off()
-            oldest.news.set()
+            other = crowded_out(self._viewers, client)
+            del self._viewers[other]
+            other.cut_off()
+            other.news.set()
         viewer = Viewer(self, number_after_epoch(last_id, self._epoch), cut_off)
-        self._viewers[viewer] = None
+        self._viewers[viewer] = client
         self._cut_within(0.0 if self._fleet is None else self._nodes.due_in(_now()))
         try:
             yield viewer

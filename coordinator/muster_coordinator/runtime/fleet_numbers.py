@@ -1,14 +1,15 @@
 """The numbers about the fleet that viewers see, read from the live parts."""
 
-from muster_coordinator.fleet import Fleet
 from muster_coordinator.model.fleet_columns import FleetNumbers
 from muster_coordinator.runtime.actor_poller import ActorPoller
 from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.pipeline import Pipeline
 
 
-def fleet_numbers(fleet: Fleet, link: CoordinatorLink, poller: ActorPoller, now: float) -> FleetNumbers:
-    """The numbers at the time `now`. They cost no look at each node, except at those that schedulers keep out."""
-    counted, decided = fleet.tally(now), fleet.quarantine_view()
+def fleet_numbers(pipeline: Pipeline, link: CoordinatorLink, poller: ActorPoller) -> FleetNumbers:
+    """The present numbers. They cost no look at each node, except at those that schedulers keep out."""
+    fleet = pipeline.fleet
+    counted, decided = fleet.tally(pipeline.clock()), fleet.quarantine_view()
     return FleetNumbers(
         nodes=counted.health.total(),
         health=dict(counted.health),
@@ -23,6 +24,8 @@ def fleet_numbers(fleet: Fleet, link: CoordinatorLink, poller: ActorPoller, now:
         catching_up=decided.catching_up,
         waiting_runs=counted.waiting_runs,
         sweeps=fleet.running,
+        sweeps_begun=fleet.counts.sweeps,
+        sweeps_ended=pipeline.sweeps_ended,
         is_connected=link.connected,
         is_overloaded=fleet.load.is_overloaded,
         failing_actors=tuple(actor.name for actor in poller.actors if actor.problem is not None),

@@ -1,13 +1,11 @@
 """The coordinator's end of MQTT: bytes to events, acks and commands to bytes.
 
-Every message of a peer either becomes an event, or the link drops it, counts it by kind, logs it once a minute for each
-kind and holds it against its node. The link also drops messages beyond a node's allowance. While the broker is away the
-link drops messages that it cannot send: agents send unacknowledged runs again, and commands expire.
+The messages of nodes become events in `node_messages`. The link also drops messages beyond a node's allowance. While
+the broker is away it drops messages that it cannot send: agents send unacknowledged runs again, and commands expire.
 """
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -16,36 +14,30 @@ import structlog
 
 from muster.config import Settings
 from muster.errors import RemoteError, SettingsError
-from muster.log_limit import LogLimit
 from muster.mqtt import addresses, connection_options, pause_s, publish, why_not_connected
 from muster.wire import codec
 from muster.wire.codec import encode, encode_short
 from muster.wire.messages import DEFLATE, REPEATS, REPORTS_AS_HEARTBEATS, CoordinatorPresence, short_id
 from muster.wire.report_head import ReportHead
 from muster.wire.topics import NodeTopic, Topics
-from muster_coordinator.evidence.node_events import event_of
 from muster_coordinator.model.events import (
-    AgentMisbehaved,
     FleetEvent,
     LinkCaughtUp,
     LinkLost,
     LinkRestored,
     PublishReferences,
-    ReportRepeated,
     ReportSeen,
     SendAck,
     SendCommand,
 )
 from muster_coordinator.model.load import LoadSeen, ReportInvited
-from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.runtime.compression import Compression
 from muster_coordinator.runtime.inbox import Inbox, ReceivedMessage
-from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.kept_messages import KeptMessages
 from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import MuteList, subscriptions
+from muster_coordinator.runtime.node_messages import NodeMessages
 from muster_coordinator.runtime.outgoing import ANSWERED_WITHIN_S, OutgoingMessage, RetainedMessage, transmit
-from muster_coordinator.runtime.packets import IncomingMessage
 from muster_coordinator.runtime.rate_limits import Allowances
 from muster_coordinator.runtime.subscribing import subscribe, switch
 
@@ -62,9 +54,6 @@ LOOK_S = 0.5
 
 INVITE_S = 0.1
 """How often the link looks whether there is time for a deferred report."""
-
-WRONG = frozenset({"malformed", "oversized", "wrong_node"})
-"""The kinds of refused messages that no version of the agent sends."""
 
 SUPERSEDED = (
     "another coordinator leads this fleet: stop this one; if there is no other, clear the retained message on the "
@@ -84,10 +73,8 @@ class CoordinatorLink:
     """The connection to the broker, kept up until a coordinator with a newer epoch leads the fleet.
 
     `deliver` gets the events of a batch of messages and may wait; the link decodes nothing meanwhile. `known` returns
-    the names of the nodes, `is_known` whether all runs of a node's report were taken already, `has_inventory` whether
-    the inventory with this digest was taken last from a node. `received` counts messages, `refused` counts dropped ones
-    by kind, `meter` measures the load. `connected` says whether the link receives the messages of all nodes that are
-    not `muted`.
+    the names of the nodes; `is_known` and `has_inventory` are for the messages `of_nodes`, which it counts. `meter`
+    measures the load. `connected` says whether the link receives the messages of all nodes that are not `muted`.
     """
 
     def __init__(
@@ -106,8 +93,6 @@ class CoordinatorLink:
         self.connected = False
         self._was_connected = False
         self.muted: frozenset[str] = frozenset()
-        self.received = 0
-        self.refused: Counter[str] = Counter()
         self.meter = LoadMeter()
         self._brokers = addresses(broker_url)
         self._broker_url = next(self._brokers)
@@ -121,15 +106,14 @@ class CoordinatorLink:
         self._announce_at = 0.0
         self._deliver = deliver
         self._known = known
-        self._is_known = is_known
-        self._has_inventory = has_inventory
         self._clock = clock
         self._allowances = Allowances()
         self._compression = Compression(self._allowances)
+        self.of_nodes = NodeMessages(
+            self._topics, self._compression.read, is_known=is_known, has_inventory=has_inventory
+        )
         self._kept = KeptMessages()
         self._mutes = MuteList()
-        self._log_limit = LogLimit()
-        self._misconduct: dict[tuple[str, Misconduct], str] = {}
         self._outbox: asyncio.Queue[OutgoingMessage] | None = None
         self._references = RetainedMessage(self._topics.references)
 
@@ -253,15 +237,11 @@ class CoordinatorLink:
             if self.connected and not has_caught_up:
                 await self._deliver([LinkCaughtUp()])
                 has_caught_up = True
-            for (node, topic), count in inbox.dropped.items():
-                self.refused["beyond_allowance"] += count
-                self._misconduct.setdefault((node, Misconduct.FLOODING), topic)
+            self.of_nodes.note_dropped(inbox.dropped)
             inbox.dropped.clear()
-            wrongs, self._misconduct = self._misconduct, {}
             load = LoadSeen(self.meter.measure(time.monotonic(), self._clock()), frozenset(inbox.deferred))
             inbox.deferred.clear()
-            misconduct = [AgentMisbehaved(node, kind, detail) for (node, kind), detail in wrongs.items()]
-            await self._deliver([load, *misconduct])
+            await self._deliver([load, *self.of_nodes.take_misconduct()])
 
     async def _invite(self, inbox: Inbox) -> None:
         """Asks for reports that were deferred as soon as there is time."""
@@ -280,37 +260,14 @@ class CoordinatorLink:
 
     def _event(self, received: ReceivedMessage) -> FleetEvent | None:
         message = received.message
+        if message.topic not in (self._topics.coordinator, self._topics.coordinator_echo):
+            self._kept.heard(kept=message.retain)
+            return self.of_nodes.event(message, received.head)
         try:
-            if message.topic in (self._topics.coordinator, self._topics.coordinator_echo):
-                self._note_coordinator(message.payload, kept=message.retain)
-                return None
-            return self._from_node(message, received.head)
+            self._note_coordinator(message.payload, kept=message.retain)
         except RemoteError as error:
-            self._refuse(error, message.topic)
-            return None
-
-    def _from_node(self, message: IncomingMessage, head: ReportHead | None) -> FleetEvent | None:
-        self.received += 1
-        self._kept.heard(kept=message.retain)
-        node, topic = self._topics.parse_node(message.topic)
-        if not message.payload and topic in (NodeTopic.PRESENCE, NodeTopic.INVENTORY):
-            return None  # somebody has cleared the retained message
-        try:
-            if head is not None and self._is_known(node, head):
-                return ReportRepeated(node, head.stream)
-            digest = inventory_digest(message.payload) if topic is NodeTopic.INVENTORY else ""
-            if digest and self._has_inventory(node, digest):
-                return None  # its agent has sent a heartbeat before it, so it need not count as a sign of life
-            payload = self._compression.read(node, topic, message.payload)
-            return event_of(topic, node, payload, kept=message.retain, digest=digest)
-        except RemoteError:
-            raise
-        except Exception as error:  # a bug in muster; no node may end the coordinator with it
-            self.refused["failed"] += 1
-            self._misconduct.setdefault((node, Misconduct.FAILED), type(error).__name__)
-            if (left_out := self._log_limit.admit("failed", time.monotonic())) is not None:
-                log.exception("message_failed", topic=topic, node=node, left_out=left_out)
-            return None
+            self.of_nodes.refuse(error, message.topic)
+        return None
 
     def _note_coordinator(self, payload: bytes, *, kept: bool) -> None:
         """Reads the presence of a coordinator, perhaps our own. Raises _Superseded if it is newer than ours.
@@ -328,15 +285,6 @@ class CoordinatorLink:
             raise _Superseded
         if not kept:
             self.meter.note_echo(presence.id, time.monotonic())
-
-    def _refuse(self, error: RemoteError, topic: str) -> None:
-        self.refused[error.kind] += 1
-        if (left_out := self._log_limit.admit(error.kind, time.monotonic())) is not None:
-            detail = error.detail[:500]
-            log.warning("message_refused", kind=error.kind, detail=detail, topic=topic[:500], left_out=left_out)
-        if error.kind in WRONG:
-            with suppress(RemoteError):
-                self._misconduct.setdefault((self._topics.parse_node(topic)[0], Misconduct.REFUSED), error.kind)
 
     def _presence(self, *, online: bool) -> CoordinatorPresence:
         return CoordinatorPresence(

@@ -87,7 +87,7 @@ class CoordinatorMetrics(Collector):
         what = "Reports for which there was no time; their agents send them again later"
         yield counter("muster_reports_deferred", what, self._link.meter.deferred)
         yield gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
-        yield counter("muster_messages", "Messages from nodes", self._link.received)
+        yield counter("muster_messages", "Messages from nodes", self._link.of_nodes.received)
         yield counter(
             "muster_notices_dropped",
             "Results dropped because plugins were too slow to take them",
@@ -109,7 +109,7 @@ class CoordinatorMetrics(Collector):
         yield counter("muster_runs_packed", "Quiet runs packed into blocks", self._retention.compactor.packed)
         yield counter("muster_rows_unread", "Damaged database rows that were left out", self._unread.count)
         refused = CounterMetricFamily("muster_messages_refused", "Messages that were dropped, by kind", labels=["kind"])
-        for kind, count in self._link.refused.items():
+        for kind, count in self._link.of_nodes.refused.items():
             refused.add_metric([kind], count)
         yield refused
         yield gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))

@@ -30,6 +30,7 @@ from muster_coordinator.model.events import (
     PresenceSeen,
     PublishReferences,
     ReportSeen,
+    SaveSweep,
     SendAck,
     SendCommand,
     StoreRuns,
@@ -97,6 +98,7 @@ class Pipeline:
         self._waiting_since: float | None = None  # by the clock of the event loop, as the two below
         self._stored_since: float | None = None  # the same for the batch that is in work
         self.failed = 0
+        self.sweeps_ended = 0  # and stored: a list of sweeps has them only then
         self._log_limit = LogLimit()
         self._arrived = asyncio.Event()
         self._urgent = asyncio.Event()
@@ -213,6 +215,7 @@ class Pipeline:
             self._batch_begun = asyncio.get_running_loop().time()
             await self._store.write(commands)
             self._stored_since = None
+            self.sweeps_ended += sum(map(ends_a_sweep, commands))
             for command in outgoing(commands):
                 outlet(command)
             flushed.set()
@@ -238,6 +241,11 @@ def is_routine(command: StoredCommand) -> bool:
     if isinstance(command, Announce):
         return isinstance(command.payload, Run) and command.payload.cause == SCHEDULED
     return isinstance(command, _ROUTINE)
+
+
+def ends_a_sweep(command: StoredCommand) -> bool:
+    """Whether the command stores the end of a sweep."""
+    return isinstance(command, SaveSweep) and command.record.ended_at is not None
 
 
 def outgoing(commands: list[StoredCommand]) -> list[OutgoingCommand]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from muster_coordinator.model.events import Announce
+from muster_coordinator.runtime.crowding import crowded_out
 from muster_coordinator.runtime.event_ids import event_id, number_after_epoch
 
 REMEMBERED = 10_000
@@ -31,7 +32,7 @@ CHUNK_BYTES = 64 << 10
 """Events are sent together up to this size, because many small writes are the main cost of listeners."""
 
 MOST_LISTENERS = 100
-"""Enough for pages, scripts and exporters of a large fleet. One more disconnects the one that has listened longest."""
+"""Enough for pages, scripts and exporters of a large fleet. One more disconnects one of the client with the most."""
 
 
 class Listener:
@@ -65,7 +66,7 @@ class Stream:
         self._log: deque[bytes] = deque()  # the latest events, encoded
         self._log_bytes = 0
         self._left_at: float | None = None  # when the last listener left
-        self._listeners: dict[Listener, None] = {}  # the one that has listened longest comes first
+        self._listeners: dict[Listener, str] = {}  # with its client; the one that has listened longest comes first
 
     @property
     def listeners(self) -> int:
@@ -91,16 +92,16 @@ class Stream:
             listener.news.set()
 
     @contextmanager
-    def listen(self, last_id: str | None, cut_off: Callable[[], None]) -> Iterator[Listener]:
-        """A listener for the events from now on; with `last_id` also for those after that event.
+    def listen(self, last_id: str | None, cut_off: Callable[[], None], client: str = "") -> Iterator[Listener]:
+        """A listener of a client for the events from now on; with `last_id` also for those after that event.
 
         If the log does not have all of these, the listener first gets the event `reset`.
         """
         if len(self._listeners) >= MOST_LISTENERS:
-            self._cut_off(next(iter(self._listeners)))
+            self._cut_off(crowded_out(self._listeners, client))
         place = self._place_after(last_id) if last_id else self._next
         listener = Listener(self, place or self._next, cut_off, has_missed=place is None)
-        self._listeners[listener] = None
+        self._listeners[listener] = client
         try:
             yield listener
         finally:

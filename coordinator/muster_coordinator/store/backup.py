@@ -11,7 +11,7 @@ from pathlib import Path
 
 from muster.config import Settings
 from muster.errors import Refused, Unavailable
-from muster_coordinator.store.database import open_to_read
+from muster_coordinator.store.opening import open_to_read
 
 WAITS_S = 30.0
 """For a coordinator that is just starting, or ending."""

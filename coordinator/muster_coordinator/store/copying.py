@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from muster.config import Settings, StoreSettings
 from muster.errors import Refused, Unavailable
-from muster_coordinator.store.database import Database, open_database, open_to_read, reason_of
+from muster_coordinator.store.database import Database, reason_of
+from muster_coordinator.store.opening import open_database, open_to_read
 from muster_coordinator.store.tables import META, METADATA
 
 ROWS_AT_A_TIME = 1_000

@@ -9,9 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from muster.config import Settings
 from muster.doctor.setup_finding import SetupFinding
 from muster.model import Verdict
-from muster_coordinator.store.database import open_to_read, reason_of
+from muster_coordinator.store.database import reason_of
 from muster_coordinator.store.disk_budget import EARLY_SHARE, GB, used_bytes
 from muster_coordinator.store.migrations import NEWEST
+from muster_coordinator.store.opening import open_to_read
 
 MOST_READ = 2e9
 """A larger database is not read as a whole: two gigabytes take some ten seconds."""
@@ -25,7 +26,10 @@ CHECK = "database"
 
 
 async def examined(settings: Settings) -> tuple[SetupFinding, float]:
-    """Whether the database can be used, and the bytes that it uses. Raises SettingsError if `store.url` is wrong."""
+    """Whether the database can be used, and the bytes that it uses.
+
+    Raises SettingsError if `store.url` is wrong, Unavailable if the file is empty.
+    """
     engine = open_to_read(settings)
     if engine is None:
         return SetupFinding(CHECK, Verdict.PASS, "there is none yet; the coordinator creates it"), 0.0

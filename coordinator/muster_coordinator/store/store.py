@@ -18,9 +18,10 @@ from muster_coordinator.model.stored_fleet import StoredFleet
 from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.store.audit_log import audit_rows
 from muster_coordinator.store.command_rows import Rows, command_rows
-from muster_coordinator.store.database import Database, end_earlier_sessions, open_database
+from muster_coordinator.store.database import Database
 from muster_coordinator.store.dialect import insert_of
 from muster_coordinator.store.erasures import Erasures
+from muster_coordinator.store.opening import end_earlier_sessions, open_database
 from muster_coordinator.store.paging import Page, read_page
 from muster_coordinator.store.restart import read_saved
 from muster_coordinator.store.rows import read_row

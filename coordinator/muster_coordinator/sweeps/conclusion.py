@@ -20,12 +20,13 @@ FailedT = TypeVar("FailedT")
 
 
 def verdict_of_sweep(state: SweepState, report: DiagnosisReport, inconclusive: Sequence[str]) -> Verdict | None:
-    """FAIL if a part failed, UNKNOWN if a node is inconclusive or the sweep was aborted; None while it runs."""
+    """FAIL if a part failed, UNKNOWN if a node or path is inconclusive or the sweep was aborted; None while it runs."""
     if state not in (SweepState.FINISHED, SweepState.ABORTED):
         return None
     if report.anything_failed:
         return Verdict.FAIL
-    return Verdict.UNKNOWN if inconclusive or state is SweepState.ABORTED else Verdict.PASS
+    is_open = inconclusive or report.inconclusive_paths or state is SweepState.ABORTED
+    return Verdict.UNKNOWN if is_open else Verdict.PASS
 
 
 def notes(

@@ -203,7 +203,12 @@ class Group:
         master = self.facts[self.members[0]].accepted
         assert master is not None, "all members have accepted"
         content = {"world_size": self.world_size, "master_addr": master.address, "master_port": master.port}
+        content["secret"] = self.orders.secret_of(self.id) if self._all_know_secrets() else None
         return self._order(member.node, Prepare, now, PREPARING_S, first_rank=member.first_rank, **content)
+
+    def _all_know_secrets(self) -> bool:
+        """Whether every member has an agent that keeps strangers out. One older agent could not meet the others."""
+        return all(member.accepted and member.accepted.knows_secrets for member in self.facts.values())
 
     def _start(self, node: str, now: float) -> SendCommand:
         return self._order(node, Start, now, self.task.timeout_s)

@@ -1,6 +1,7 @@
 """The result of an ended group, as evidence for localisation."""
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 
 from muster.model import Metric, Severity, Verdict
 from muster_coordinator.model.probes import GroupRun, RunOutcome
@@ -122,3 +123,19 @@ def _of_nodes(group: GroupRecord, metric: str, worst: Callable[[Iterable[float]]
     values_by_node = {place.node: [rank.get(metric) for rank in place.measured] for place in group.places}
     numbers = {node: [value for value in values if is_figure(value)] for node, values in values_by_node.items()}
     return {node: worst(values) for node, values in numbers.items() if values}
+
+
+def beside_of(groups: Sequence[GroupRecord]) -> list[int]:
+    """For each group that has ended, how many others of several nodes ran at the same time. O(n log n) for n groups."""
+    together = [group for group in groups if len(group.members) > 1]
+    began = sorted(group.started_at for group in together)
+    ended = sorted(group.ended_at or group.started_at for group in together)
+    return [
+        max(
+            bisect_left(began, group.ended_at or group.started_at)
+            - bisect_right(ended, group.started_at)
+            - (len(group.members) > 1),
+            0,
+        )
+        for group in groups
+    ]

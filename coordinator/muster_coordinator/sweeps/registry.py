@@ -13,6 +13,7 @@ from muster.model import Topology
 from muster.nouns import count
 from muster.wire.messages import AnyGroupReply
 from muster_coordinator.evidence.registry import NodeRegistry
+from muster_coordinator.evidence.sweep_results import SweepResults
 from muster_coordinator.localize.strategies.strategy import Strategy
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import FleetCommand, LogNotBegun, SweepRequested, Ticked
@@ -62,6 +63,7 @@ class SweepRegistry:
     ) -> None:
         self.running: dict[str, Sweep] = {}
         self._registry = registry
+        self._results = SweepResults(registry)
         self._orders = orders
         self._counts = counts
         self._declared = declared
@@ -245,7 +247,7 @@ class SweepRegistry:
             return []
         del self.running[sweep.plan.id]
         self._counts.groups += sweep.groups
-        learned = self._registry.learn_leaves(sweep.pairs(), sweep.plan.id, now)
+        learned = self._results.learn_leaves(sweep.pairs(), sweep.plan.id, now)
         return [*learned, *self._conclude(sweep.summary(), now)]
 
     def _conclude(self, record: SweepRecord, now: float) -> list[FleetCommand]:
@@ -255,4 +257,4 @@ class SweepRegistry:
             self._ended.popitem(last=False)
         for name in record.tested_nodes:
             self._registry.counts.note_tested(self._registry.nodes[name], now)
-        return self._registry.take_findings(record, now)
+        return self._results.take(record, now)

@@ -1,7 +1,6 @@
 """The evidence of a sweep so far, the diagnosis that follows, and the groups that run next."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from bisect import bisect_right
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -10,7 +9,7 @@ from muster_coordinator.localize.wording.report import DiagnosisReport, report_o
 from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
 from muster_coordinator.model.sweep_records import Blame, Ending, GroupRecord, SweepRecord
 from muster_coordinator.sweeps.formation import Formation, formations
-from muster_coordinator.sweeps.group_run import group_run_of
+from muster_coordinator.sweeps.group_run import beside_of, group_run_of
 from muster_coordinator.sweeps.member import SILENT, may_be_echo
 from muster_coordinator.sweeps.plan import SweepPlan
 from muster_coordinator.topology.learned import MeasuredPair
@@ -67,7 +66,7 @@ class SweepEvidence:
         for stage in record.rounds:
             self._round = stage.number
             groups = [group for group in stage.groups if group.is_evidence]
-            for group, beside in zip(groups, _beside(groups), strict=True):
+            for group, beside in zip(groups, beside_of(groups), strict=True):
                 self.runs.append(self._group_run(group, beside))
 
     def next_groups(self, rounds: int) -> list[Formation]:
@@ -93,22 +92,6 @@ class SweepEvidence:
     def _group_run(self, record: GroupRecord, beside: int) -> GroupRun:
         task = self._plan.task
         return group_run_of(record, task.rail_metric, task.judged_metric, beside=beside, number=self._round)
-
-
-def _beside(groups: Sequence[GroupRecord]) -> list[int]:
-    """For each group that has ended, how many others of several nodes ran at the same time. O(n log n) for n groups."""
-    together = [group for group in groups if len(group.members) > 1]
-    began = sorted(group.started_at for group in together)
-    ended = sorted(group.ended_at or group.started_at for group in together)
-    return [
-        max(
-            bisect_left(began, group.ended_at or group.started_at)
-            - bisect_right(ended, group.started_at)
-            - (len(group.members) > 1),
-            0,
-        )
-        for group in groups
-    ]
 
 
 def _is_lost(blame: Blame, record: GroupRecord) -> bool:

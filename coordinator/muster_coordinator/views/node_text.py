@@ -21,9 +21,8 @@ def node_text(node: NodeView, case: CaseView, now: float) -> str:
 def _summary(node: NodeView, case: CaseView, now: float) -> Iterator[str]:
     shown = node.model_dump(mode="json")
     yield f"{node.name}: {health(shown)}, {state(node.service, node.dry_run)}, {_heard(shown, now)}"
-    yield from (f"  because {reason}" for reason in node.reasons)
-    yield from (f"  {reason}" for reason in why(case))
-    yield from (f"  {line}" for line in not_done(case))
+    reasons = (*(f"because {reason}" for reason in node.reasons), *why(case), *not_done(case))
+    yield from (f"  {in_one_line(reason)}" for reason in reasons)  # a node may have written any of them
     if node.clock_ahead_s is not None:
         yield f"  its clock is {clock_in_words(node.clock_ahead_s)}"
     yield f"devices: {devices(shown)}"

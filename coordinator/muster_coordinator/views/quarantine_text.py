@@ -108,7 +108,7 @@ def what_comes_next(case: CaseView) -> Iterator[str]:
         yield _progress(case.probation, case.rounds)
     elif is_new and not case.unfit_because:
         yield "New, not accepted yet"
-    elif case.retest_at is not None:
+    elif case.retest_at is not None and case.left_alone_because is None:
         yield _retest(case, instant_text(case.retest_at))
     elif case.state is ServiceState.IN_SERVICE and case.shut_out_as is not None:
         yield f"Waiting for {_not_resumed(case)} to resume the node"
@@ -122,9 +122,7 @@ def _retest(case: CaseView, when: str) -> str:
 
 def _not_resumed(case: CaseView) -> str:
     """The actors that must still resume a node in service: they failed, or have not answered yet."""
-    failed = (
-        actor for actor, outcome in case.outcomes.items() if outcome.effect is Effect.FAILED and not outcome.only_tells
-    )
+    failed = (actor for actor, outcome in case.outcomes.items() if outcome.is_scheduler_failure)
     silent = (actor for actor, seen in case.observed.items() if seen.mark is Mark.OURS and actor not in case.outcomes)
     return " and ".join([*failed, *silent]) or "all actors"
 

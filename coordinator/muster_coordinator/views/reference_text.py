@@ -1,18 +1,37 @@
 """References as text for people."""
 
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from muster.conditions import in_words
 from muster.references import Considered, Reference
 from muster.table import table
+from muster.terminal import for_terminal
 from muster.units import unit_of, with_unit
 from muster_coordinator.references.explanation import ExplainedMetric, ExplainedRun
 
+_LEAST_WIDTHS = {"METRIC": 24, "BOUNDS": 20}
+"""Minimum widths of columns that are cut."""
 
-def reference_table(rows: Iterable[Reference]) -> str:
-    """A line for every row."""
-    lines = ((row.check, row.metric, _conditions(row) or "-", _bounds(row), _origin(row)) for row in rows)
-    return table(("CHECK", "METRIC", "WHEN", "BOUNDS", "ORIGIN"), lines)
+_INDENT = "    "
+
+
+def reference_list(rows: Sequence[Reference], width: int | None) -> str:
+    """A line for each row. Within a `width`, its conditions are on lines of their own below it."""
+    if width is None:
+        long = ((row.check, row.metric, _conditions(row) or "-", _bounds(row), _origin(row)) for row in rows)
+        return table(("CHECK", "METRIC", "WHEN", "BOUNDS", "ORIGIN"), long)
+    short = ((row.check, row.metric, _bounds(row), _origin(row)) for row in rows)
+    text = table(("CHECK", "METRIC", "BOUNDS", "ORIGIN"), short, width=width, shrinkable=_LEAST_WIDTHS)
+    header, *lines = text.splitlines()
+    below = ((line, *_when(row, width)) for line, row in zip(lines, rows, strict=True))
+    return "\n".join([header, *chain.from_iterable(below)])
+
+
+def _when(row: Reference, width: int) -> list[str]:
+    text = for_terminal(_conditions(row))
+    return textwrap.wrap(f"when {text}", width, initial_indent=_INDENT, subsequent_indent=_INDENT) if text else []
 
 
 def described(row: Reference) -> str:

@@ -78,6 +78,9 @@ HARMLESS = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 FROM_BROWSERS = frozenset({Credential.SESSION, Credential.PROXY})
 """What a browser sends by itself, also for the pages of others."""
 
+MOST_BYTES_OF_STRANGERS = 16 << 10
+"""The largest body without a token or session. A login is much smaller, and hundreds may come at the same time."""
+
 MOST_FORWARDED = 200
 """Characters of `X-Forwarded-For` that are recorded."""
 
@@ -182,6 +185,8 @@ def guard(access: Access) -> Middleware:
             raise _refusal(access, caller)
         if request.method not in HARMLESS:
             _require_same_origin(request, access, caller)
+        if caller.right is Right.PROBE:
+            request = request.clone(client_max_size=MOST_BYTES_OF_STRANGERS)
         return await handler(request)
 
     return guarded

@@ -13,7 +13,7 @@ from muster.references import shipped
 from muster_coordinator.model.baselines import BaselineView
 from muster_coordinator.model.nodes import NodeView
 from muster_coordinator.model.references import ReferenceRecord
-from muster_coordinator.model.sweep_records import SweepRecord, SweepRequest
+from muster_coordinator.model.sweep_records import SweepRecord
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.metrics import CoordinatorMetrics
 from muster_coordinator.runtime.pipeline import Pipeline
@@ -38,6 +38,7 @@ from muster_coordinator.web.problems import Problem
 from muster_coordinator.web.readiness import Readiness
 from muster_coordinator.web.requests import (
     AuditQuery,
+    ChangeRequest,
     ExplainQuery,
     ExportQuery,
     HistoryQuery,
@@ -46,7 +47,7 @@ from muster_coordinator.web.requests import (
     NewSweep,
     NoQuery,
     PageQuery,
-    ReferenceQuery,
+    RemovedReference,
     RunQuery,
     body,
     query,
@@ -120,7 +121,8 @@ class Api:
         query(request, NoQuery)
         node = self._node(request).name
         wanted = await body(request, NewRun)
-        run = await self._operations.start_run(node, wanted.check, wanted.params, requester(request))
+        who = requester(request, wanted.by)
+        run = await self._operations.start_run(node, wanted.check, wanted.params, who)
         return answer(RequestedRun(id=run), HTTPStatus.ACCEPTED)
 
     async def sweeps(self, request: web.Request) -> web.Response:
@@ -132,7 +134,7 @@ class Api:
         """Starts a sweep. Returns it, and its path in `Location`."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        sweep = await self._operations.start_sweep(SweepRequest(**dict(wanted)), requester(request))
+        sweep = await self._operations.start_sweep(wanted.request(), requester(request, wanted.by))
         location = f"{ROOT}/sweeps/{sweep}"
         return await answer_large(await self._sweep(sweep), HTTPStatus.CREATED, Location=location)
 
@@ -140,7 +142,7 @@ class Api:
         """The plan and cost of a sweep; starts nothing."""
         query(request, NoQuery)
         wanted = await body(request, NewSweep)
-        return answer(self.pipeline.fleet.forecast(SweepRequest(**dict(wanted))))
+        return answer(self.pipeline.fleet.forecast(wanted.request()))
 
     async def sweep(self, request: web.Request) -> web.Response:
         """One sweep in its present state. Its id may be cut to a unique prefix; 409 if several sweeps have it."""
@@ -149,10 +151,10 @@ class Api:
 
     async def abort_sweep(self, request: web.Request) -> web.Response:
         """Ends a sweep now; its results so far are kept. Returns the sweep."""
-        query(request, NoQuery)
+        who = requester(request, query(request, ChangeRequest).by)
         sweep = await self._sweep(request.match_info["sweep"])
         if sweep.ended_at is None:
-            await self._operations.abort_sweep(sweep.id, requester(request))
+            await self._operations.abort_sweep(sweep.id, who)
         return await answer_large(await self._sweep(sweep.id), HTTPStatus.ACCEPTED)
 
     async def explain_sweep(self, request: web.Request) -> web.Response:
@@ -180,16 +182,17 @@ class Api:
     async def set_reference(self, request: web.Request) -> web.Response:
         """Sets a reference for the fleet in place of the operator's with the same check, metric and `when`."""
         query(request, NoQuery)
-        who = requester(request)
-        reference = (await body(request, NewReference)).reference(who.name or None)
+        wanted = await body(request, NewReference)
+        who = requester(request, wanted.by)
+        reference = wanted.reference(who.name or None)
         await self._operations.set_reference(reference, who)
         return answer(reference)
 
     async def remove_reference(self, request: web.Request) -> web.Response:
         """Removes a reference of the operator. Returns the key by which it was found."""
-        wanted = query(request, ReferenceQuery)
-        await self._operations.remove_reference(wanted.key, requester(request))
-        return answer(wanted)
+        wanted = query(request, RemovedReference)
+        await self._operations.remove_reference(wanted.key, requester(request, wanted.by))
+        return answer(wanted.reference())
 
     async def baselines(self, request: web.Request) -> web.Response:
         """The baselines that nodes are compared with."""
@@ -198,9 +201,9 @@ class Api:
 
     async def reset_baseline(self, request: web.Request) -> web.Response:
         """Resets a baseline: the present values count as normal. Returns the baseline."""
-        query(request, NoQuery)
+        who = requester(request, query(request, ChangeRequest).by)
         baseline = self._baseline(request).id
-        await self._operations.reset_baseline(baseline, requester(request))
+        await self._operations.reset_baseline(baseline, who)
         return answer(self._baseline(request))
 
     async def events(self, request: web.Request) -> web.StreamResponse:
@@ -210,7 +213,7 @@ class Api:
         """
         query(request, NoQuery)
         last_id = request.headers.get("Last-Event-ID")
-        return await send_events(request, lambda cut_off: self.stream.listen(last_id, cut_off))
+        return await send_events(request, lambda *of_client: self.stream.listen(last_id, *of_client))
 
     async def audit(self, request: web.Request) -> web.Response:
         """The changes that people and programs have made through the API and the pages, the latest first."""

@@ -48,25 +48,32 @@ class Logins:
     log_limit: LogLimit = field(default_factory=LogLimit)
 
     def open(self, request: web.Request, wanted: NewSession) -> NewLogin:
-        """A session for the token of a request. Raises a Problem if it is wrong, or after too many wrong ones."""
+        """A session for the token of a request. Raises a Problem if the token is wrong.
+
+        A right token counts even after too many wrong ones: they may come from others behind the same proxy.
+        """
         address, now = request.remote or "", time.time()
-        if wait_s := self.wrong.wait_s(address, now):
-            detail = f"too many wrong tokens from {address}; try again in {wait_s} s"
-            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, Retry_After=str(wait_s))
         right = self.access.right_of(wanted.token.get_secret_value())
         if right is None:
-            self.wrong.note(address, now)
-            if (left_out := self.log_limit.admit("login_refused", time.monotonic())) is not None:
-                log.warning("login_refused", address=address, left_out=left_out)
-            raise Problem(
-                HTTPStatus.UNAUTHORIZED,
-                f"the token is wrong; use the one {self.access.token_place}",
-                WWW_Authenticate='Bearer realm="muster"',
-            )
+            raise self._refusal(address, now)
         self.access.sessions.close(request.cookies.get(COOKIE, ""))  # the new cookie replaces its cookie
         cookie, session = self.access.sessions.open(right, wanted.name, now)
         log.info("logged_in", name=wanted.name, role=role_of(right), address=address)
         return NewLogin(Caller(right, Credential.SESSION, session.name, session), cookie)
+
+    def _refusal(self, address: str, now: float) -> Problem:
+        """The answer to a wrong token, which is noted, or to one too many."""
+        if wait_s := self.wrong.wait_s(address, now):
+            detail = f"too many wrong tokens from {address}; try again in {wait_s} s"
+            return Problem(HTTPStatus.TOO_MANY_REQUESTS, detail, Retry_After=str(wait_s))
+        self.wrong.note(address, now)
+        if (left_out := self.log_limit.admit("login_refused", time.monotonic())) is not None:
+            log.warning("login_refused", address=address, left_out=left_out)
+        return Problem(
+            HTTPStatus.UNAUTHORIZED,
+            f"the token is wrong; use the one {self.access.token_place}",
+            WWW_Authenticate='Bearer realm="muster"',
+        )
 
     def remember(self, request: web.Request, response: web.Response, login: NewLogin) -> None:
         """Gives the browser the cookie of the session. Scripts cannot read it, and other pages cannot use it."""

@@ -60,7 +60,7 @@ PROBLEMS: dict[HTTPStatus, tuple[str, str]] = {
     HTTPStatus.NOT_FOUND: ("NotFound", "The path or a parameter names something that does not exist"),
     HTTPStatus.REQUEST_TIMEOUT: ("RequestTimeout", "The body did not arrive in time"),
     HTTPStatus.CONFLICT: ("Conflict", "The request does not fit the present state"),
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("BodyTooLarge", "The body is larger than 1 MiB"),
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: ("BodyTooLarge", "The body is larger than 1 MiB; 16 KiB without a token"),
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: ("UnsupportedMediaType", "The body is not application/json"),
     HTTPStatus.UNPROCESSABLE_ENTITY: ("Refused", "The request can be read, and a value in it is not valid"),
     HTTPStatus.TOO_MANY_REQUESTS: ("TooManyRequests", "Too many wrong tokens; Retry-After says how long to wait"),

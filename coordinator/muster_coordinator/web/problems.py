@@ -53,9 +53,15 @@ async def as_problems(request: web.Request, handler: Handler) -> web.StreamRespo
         return _response(HTTPStatus.SERVICE_UNAVAILABLE, str(unavailable))
     except web.HTTPException as error:
         return _response(HTTPStatus(error.status), _sentence(request, error), _kept(error))
-    except Exception:
-        log.exception("request_failed", method=request.method, path=request.path)
+    except Exception as error:
+        if not (isinstance(error, ConnectionResetError) and _has_left(request)):
+            log.exception("request_failed", method=request.method, path=request.path)
         return _response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the coordinator's log has the details")
+
+
+def _has_left(request: web.Request) -> bool:
+    """Whether the client has closed the connection, or lost it."""
+    return request.transport is None or request.transport.is_closing()
 
 
 @contextmanager

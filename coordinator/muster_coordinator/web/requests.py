@@ -2,7 +2,7 @@
 
 import asyncio
 from http import HTTPStatus
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import pydantic_core
@@ -11,6 +11,7 @@ from aiohttp.typedefs import Handler
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, SecretStr, StringConstraints
 from pydantic import Json as JsonText
 
+from muster.http_server import CONNECTIONS
 from muster.model import Instant, Json, Name, PlainJson, Verdict
 from muster.references import Reference, ReferenceRow, key_of
 from muster_coordinator.model.sweep_records import SweepRequest
@@ -22,8 +23,8 @@ from muster_coordinator.web.problems import Problem, refusing
 
 MAX_ITEMS = 1_000
 
-BODY_S = 15.0
-"""A body of 1 MiB takes 14 s over 600 kbit/s."""
+BODY_S = 14.0
+"""A body of 1 MiB takes as long over 600 kbit/s. Less than `connections.WAIT_S`: so a slow client gets an answer."""
 
 
 FORM = "application/x-www-form-urlencoded"
@@ -146,19 +147,40 @@ class HistoriesQuery(MetricQuery):
     points: int = Field(50, ge=1, le=200, description="Maximum number of points of each node, the latest ones")
 
 
-class NewRun(Request):
+def _in_one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be one line of text, without control characters")
+    return text
+
+
+OneLine = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_in_one_line)
+]
+"""One line of text with something to read."""
+
+
+class ChangeRequest(Request):
+    """A change that somebody requests."""
+
+    by: OneLine | None = Field(None, description="Who requests it; ignored for those who have logged in under a name")
+
+
+class NewRun(ChangeRequest):
     """The body of POST /nodes/{node}/runs."""
 
-    model_config = example(check="gemm", params={"size": 8192})
+    model_config = example(check="gemm", params={"size": 8192}, by="ann@example.org")
 
     check: Name
     params: PlainJson = {}
 
 
-class NewSweep(SweepRequest, Request):
+class NewSweep(SweepRequest, ChangeRequest):
     """The body of POST /sweeps."""
 
-    model_config = example(check="collective", select="rack=r1,r2", max_parallel="25%")
+    model_config = example(check="collective", select="rack=r1,r2", max_parallel="25%", by="ann@example.org")
+
+    def request(self) -> SweepRequest:
+        return SweepRequest(**_without_author(self))
 
 
 class TransitionQuery(PageQuery):
@@ -173,18 +195,6 @@ class AuditQuery(PageQuery):
     subject: str | None = Field(
         None, max_length=MOST_SELECTION, description="Changes of this node, sweep, reference or baseline"
     )
-
-
-def _in_one_line(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be one line of text, without control characters")
-    return text
-
-
-OneLine = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_in_one_line)
-]
-"""One line of text with something to read."""
 
 
 class NewSession(Request):
@@ -227,13 +237,13 @@ class ExportQuery(Request):
     format: ExportFormat = Field(description="The format of the file")
 
 
-class NewReference(ReferenceRow, Request):
+class NewReference(ReferenceRow, ChangeRequest):
     """The body of PUT /references: a reference without its origin, which is the operator."""
 
     model_config = example(check="gemm", metric="tflops", fail_below=600.0, unit="TFLOP/s", source="accepted in May")
 
     def reference(self, set_by: str | None) -> Reference:
-        return Reference(**dict(self), set_by=set_by)
+        return Reference(**_without_author(self), set_by=set_by)
 
 
 class ReferenceQuery(Request):
@@ -246,6 +256,17 @@ class ReferenceQuery(Request):
     @property
     def key(self) -> str:
         return key_of(self.check, self.metric, self.when)
+
+
+class RemovedReference(ReferenceQuery, ChangeRequest):
+    """The reference to remove."""
+
+    def reference(self) -> ReferenceQuery:
+        return ReferenceQuery.model_construct(**_without_author(self))  # `when` is read already
+
+
+def _without_author(change: ChangeRequest) -> dict[str, Any]:
+    return {name: value for name, value in change if name != "by"}
 
 
 R = TypeVar("R", bound=Request)
@@ -309,12 +330,15 @@ async def form(request: web.Request, kind: type[R]) -> R:
 async def read_body(request: web.Request) -> bytes:
     """The bytes of the body. Raises a Problem if it is too large, too slow, or not compressed as it says."""
     try:
-        async with asyncio.timeout(BODY_S):
-            return await request.read()
+        with request.app[CONNECTIONS].wait(request.transport):
+            async with asyncio.timeout(BODY_S):
+                return await request.read()
     except TimeoutError:
         raise Problem(
             HTTPStatus.REQUEST_TIMEOUT, f"the body did not arrive within {BODY_S:g} s; send the request again"
         ) from None
+    except RuntimeError:  # aiohttp, when the client leaves before it reads
+        raise Problem(HTTPStatus.BAD_REQUEST, "the connection ended before the body") from None
     except web.HTTPRequestEntityTooLarge:
         raise Problem(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {request.client_max_size} bytes"

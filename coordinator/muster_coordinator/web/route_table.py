@@ -28,6 +28,7 @@ from muster_coordinator.web.openapi import openapi_document
 from muster_coordinator.web.quarantine import QuarantineApi
 from muster_coordinator.web.requests import (
     AuditQuery,
+    ChangeRequest,
     Decision,
     ExplainQuery,
     ExportQuery,
@@ -38,6 +39,7 @@ from muster_coordinator.web.requests import (
     PageQuery,
     ReferenceQuery,
     Release,
+    RemovedReference,
     RunQuery,
     TransitionQuery,
 )
@@ -114,6 +116,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         method=DELETE,
         path=SWEEP,
         handler=Api.abort_sweep,
+        query=ChangeRequest,
         status=ACCEPTED,
         answers=SweepRecord,
         errors=(AMBIGUOUS,),
@@ -160,7 +163,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         method=DELETE,
         path=f"{ROOT}/references",
         handler=Api.remove_reference,
-        query=ReferenceQuery,
+        query=RemovedReference,
         answers=ReferenceQuery,
         errors=(REFUSED,),
     ),
@@ -177,6 +180,7 @@ FLEET_ROUTES: tuple[Route[Api], ...] = (
         method=DELETE,
         path=f"{ROOT}/baselines/{{baseline}}",
         handler=Api.reset_baseline,
+        query=ChangeRequest,
         answers=BaselineView,
     ),
     Route(

@@ -41,8 +41,11 @@ class EventSource(Protocol):
         """Waits for events and returns them; None if the stream has ended for this listener."""
 
 
-Subscription = Callable[[Callable[[], None]], AbstractContextManager[EventSource]]
-"""Begins to listen and returns what the listener gets. Its argument is a function that ends the connection."""
+Subscription = Callable[[Callable[[], None], str], AbstractContextManager[EventSource]]
+"""Begins to listen and returns what the listener gets.
+
+Its arguments are a function that ends the connection, and the client: the name of who has logged in, or an address.
+"""
 
 
 COMMENT = b": still here\n\n"
@@ -59,7 +62,8 @@ async def send_events(request: web.Request, subscribe: Subscription, when_quiet:
         return response
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT_BYTES)
     await response.prepare(request)
-    with subscribe(transport.abort) as listener:
+    client = request[CALLER].name or request.remote or ""
+    with subscribe(transport.abort, client) as listener:
         frames: bytes | None = b": listening\n\n"  # sends the headers at once
         writes, loop = TokenBucket(BURST, WRITES_PER_S), asyncio.get_running_loop()
         session = request[CALLER].session

@@ -16,7 +16,7 @@ LASTS_S = 12 * 3600.0
 """How long a session lasts: a working day."""
 
 MOST_SESSIONS = 1_000
-"""One more ends the oldest."""
+"""Maximum number of sessions with the same right. One more ends the oldest of these, so readers end no operator's."""
 
 
 class Right(IntEnum):
@@ -51,11 +51,12 @@ class Sessions:
 
     def open(self, right: Right, name: str | None, now: float) -> tuple[str, Session]:
         """A new session and its id."""
-        while self._sessions:
-            oldest = next(iter(self._sessions))
-            if self._sessions[oldest].expires_at > now and len(self) < MOST_SESSIONS:
-                break
-            self._end(oldest)
+        for digest, session in [*self._sessions.items()]:
+            if session.expires_at <= now:
+                self._end(digest)
+        alike = [digest for digest, session in self._sessions.items() if session.right is right]
+        if len(alike) >= MOST_SESSIONS:
+            self._end(alike[0])
         made, session = secrets.token_urlsafe(32), Session(right, name, now + LASTS_S)
         self._sessions[_digest(made)] = session
         return made, session

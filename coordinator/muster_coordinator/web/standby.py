@@ -21,6 +21,7 @@ from muster_coordinator.runtime.metric_families import LEADS, gauge
 from muster_coordinator.web.guard import PROBES
 from muster_coordinator.web.problems import Problem, as_problems
 from muster_coordinator.web.proxies import ROLE, USER, TrustedProxies
+from muster_coordinator.web.requests import read_body
 from muster_coordinator.web.server import MOST_BODY_BYTES, MOST_CONNECTIONS
 
 PASSED_ON = "X-Muster-Passed-On"
@@ -93,7 +94,7 @@ async def _passed_on(request: web.Request, leader: URL, proxies: TrustedProxies)
     headers = _without(request.headers, left_out)
     headers[PASSED_ON] = "1"
     headers[hdrs.X_FORWARDED_FOR] = ", ".join([*headers.getall(hdrs.X_FORWARDED_FOR, []), request.remote or "unknown"])
-    body = await request.read()
+    body = await read_body(request)
     try:
         answer = await request.app[LEADER].request(
             request.method, leader.join(request.rel_url), headers=headers, data=body, allow_redirects=False

@@ -37,4 +37,4 @@ class ViewerApi:
         """
         wanted = query(request, ChangesQuery)
         last_id = request.headers.get("Last-Event-ID") or wanted.since
-        return await send_events(request, lambda cut_off: self.changes.watch(last_id, cut_off), ALIVE)
+        return await send_events(request, lambda *of_client: self.changes.watch(last_id, *of_client), ALIVE)

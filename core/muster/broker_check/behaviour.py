@@ -72,9 +72,9 @@ async def latency(account: Account) -> BrokerAnswer:
             if not await received(client, 1):
                 return BrokerAnswer(Verdict.FAIL, "a message did not come back")
             took.append((time.perf_counter() - began) * 1000)
-    p99 = statistics.quantiles(took, n=100, method="inclusive")[98]
-    text = f"{statistics.median(took):.1f} ms, p99 {p99:.1f} ms, of {ROUND_TRIPS} messages with QoS 1"
-    if p99 <= SLOW_MS:
+    median, p99 = statistics.median(took), statistics.quantiles(took, n=100, method="inclusive")[98]
+    text = f"{median:.1f} ms, p99 {p99:.1f} ms, of {ROUND_TRIPS} messages with QoS 1"
+    if median <= SLOW_MS:  # a few late ones are the fault of a busy host
         return BrokerAnswer(Verdict.PASS, text)
     why = "the network is slow, or the broker waits before it sends small messages (Mosquitto: set_tcp_nodelay true)"
     return BrokerAnswer(Verdict.WARN, f"{text}: {why}")

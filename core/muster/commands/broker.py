@@ -34,8 +34,8 @@ NodesArgument = Annotated[list[str] | None, typer.Argument(metavar="NODE", help=
 def acl(settings: "Settings", broker: KindArgument, nodes: NodesArgument = None) -> None:
     """Print the access list of a broker for the fleet in the settings: each node has only its own topics.
 
-    RabbitMQ has no patterns that are safe for every name, so it gets rows for each NODE: import them with `rabbitmqctl
-    import_definitions`, once the accounts are there.
+    RabbitMQ has no patterns that are safe for every name, so it gets rows for each NODE.
+    Import them with `rabbitmqctl import_definitions`, once the accounts are there.
     """
     from muster.broker_acl import emqx_acl, mosquitto_acl, rabbitmq_definitions  # noqa: PLC0415 (see plugin.py)
 
@@ -77,8 +77,8 @@ def check(
 ) -> None:
     """Try whether a broker does what muster needs, with the account of the coordinator in the settings.
 
-    Stop the coordinator first, and the agent of NODE: a broker may let an account in only once. Nothing is left at the
-    broker.
+    Stop the coordinator first, and the agent of NODE: a broker may let an account in only once.
+    Nothing is left at the broker.
 
     Exit codes: 0 if all is well, 1 for WARN, 2 for FAIL.
     """
@@ -92,6 +92,11 @@ def check(
     broker = settings.broker if broker_url is None else _at(settings.broker, broker_url)
     if node is None and (node_password_file or node_cert):
         raise typer.BadParameter("say which node this account belongs to", param_hint="--node")
+    if node is not None and broker.cert_file is not None and not (node_password_file or node_cert):
+        raise typer.BadParameter(
+            f"missing, because broker.cert_file is set: name the certificate of {node}, and its key with --node-key",
+            param_hint="--node-cert",
+        )
     url = next(addresses(broker.agent_url))
     coordinator = Account(broker, url, settings.fleet)
     of_node = None

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, time
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from muster.commands.options import JsonOption, load_settings, options_of
+from muster.commands.options import ConfigOption, JsonOption, load_settings, options_of
 from muster.errors import MusterError, SettingsError, unknown
 from muster.secrecy import HIDDEN, Masked, without_secrets
 from muster.terminal import say
@@ -114,17 +115,22 @@ def example(settings: "Settings") -> None:
 
 
 @app.command()
-@options_of(load_settings)
-def check(settings: "Settings") -> None:
+def check(config: ConfigOption = None) -> None:
     """Check settings, plugin tables, files and check parameters; say what is wrong."""
     from muster import logs, plugins  # noqa: PLC0415 (see above)
     from muster.config import Config  # noqa: PLC0415 (see above)
 
+    settings = load_settings(config)
     logs.configure(settings.log)
     lines, problems = examined(settings, plugins.load(Config(settings)))
     if problems:
         raise SettingsError("\n".join(problems))
     say("\n".join([*lines, "OK"]))
+    if config is None:  # a person who believes that a file was checked would trust the OK
+        say(
+            "muster: no settings file: this was the environment and the defaults; name one with --config",
+            file=sys.stderr,
+        )
 
 
 def examined(settings: "Settings", found: "Plugins") -> tuple[list[str], list[str]]:

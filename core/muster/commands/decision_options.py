@@ -1,4 +1,4 @@
-"""The options of every command that decides about nodes: who decides, and why."""
+"""The options of every command that changes something for the fleet: who, and for decisions about nodes, why."""
 
 import os
 import socket
@@ -12,11 +12,13 @@ ByOption = Annotated[str | None, typer.Option(metavar="WHO", help="Your name; de
 
 def decision(by: str | None, reason: str) -> dict[str, str]:
     """The options in the form of the API: who decides and why."""
-    return {"by": by or whoami(), "reason": reason}
+    return {"by": author(by), "reason": reason}
 
 
-def whoami() -> str:
-    """The user of this terminal, by number if the system knows no name."""
+def author(by: str | None) -> str:
+    """The name that is given, or else the user of this terminal, by number if the system knows no name."""
+    if by:
+        return by
     import getpass  # noqa: PLC0415 (it takes a while to import, and most commands need no name)
 
     try:

@@ -12,11 +12,12 @@ import typer
 
 from muster.errors import SettingsError
 from muster.nouns import count
-from muster.setup.fleet_kind import FleetKind
+from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.terminal import say
 
 if TYPE_CHECKING:
     from muster.setup.answers import SetupAnswers
+    from muster.setup.directory import Revocation
 
 FleetKindArgument = Annotated[
     FleetKind | None,
@@ -40,6 +41,10 @@ RevokeOption = Annotated[
     str | None,
     typer.Option("--revoke", metavar="LIST", help="Nodes to remove; the broker will refuse their certificates."),
 ]
+RevokeCertificateOption = Annotated[
+    list[Path] | None,
+    typer.Option("--revoke-certificate", metavar="FILE", help="Certificate to revoke, such as a stolen one."),
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Write settings again; keep keys, tokens and nodes' certificates.")
 ]
@@ -53,6 +58,7 @@ def init(
     host: HostOption = None,
     nodes: AddedNodesOption = None,
     revoke: RevokeOption = None,
+    revoke_certificate: RevokeCertificateOption = None,
     expect_gpus: GpusOption = None,
     registry: RegistryOption = None,
     overwrite: OverwriteOption = False,
@@ -70,16 +76,17 @@ def init(
     files = SetupDirectory(directory)
     try:
         earlier = files.answers()
-        if earlier is None and revoke is not None:
+        if earlier is None and (revoke is not None or revoke_certificate):
             raise SettingsError(f"--revoke: {directory} has no fleet yet; name the --directory of one")
         if earlier is None:
             answers, named = _new(told, nodes)
         else:
             answers, named = _changed(earlier, told, directory, overwrite=overwrite), nodes
-        leaving = node_names(answers.kind, revoke, "--revoke")
-        files.write(answers, node_names(answers.kind, named), leaving, overwrite=overwrite)
+        revoked = _revocation(answers.kind, revoke, revoke_certificate or [])
+        files.write(answers, node_names(answers.kind, named), revoked, overwrite=overwrite)
     except OSError as error:
-        raise SettingsError(f"--directory: cannot write {error.filename}: {error.strerror}; name another one") from None
+        place = error.filename or directory  # a full disk names no file
+        raise SettingsError(f"--directory: cannot write {place}: {error.strerror}; name another one") from None
     if files.written:
         say(f"Wrote {count(len(files.written), 'file')}. What to do next: {directory / 'README.md'}")
     else:
@@ -98,6 +105,18 @@ def _new(told: dict[str, Any], nodes: str | None) -> "tuple[SetupAnswers, str | 
     kind = told.get("kind") or asked_kind()
     answers = SetupAnswers(**{"kind": kind, **asked_answers(kind, told), **told})
     return answers, nodes or asked_nodes(kind)
+
+
+def _revocation(kind: FleetKind, revoke: str | None, certificates: list[Path]) -> "Revocation":
+    """The nodes and certificates to revoke."""
+    from muster.setup.answers import node_names  # noqa: PLC0415 (see above)
+    from muster.setup.directory import NOTHING_REVOKED, Revocation  # noqa: PLC0415
+
+    if revoke is None and not certificates:
+        return NOTHING_REVOKED
+    if kind not in WITH_A_BROKER:
+        raise SettingsError(f"--revoke: has no meaning for {kind}, where `muster init` issues nothing; leave it out")
+    return Revocation(node_names(kind, revoke, "--revoke"), certificates)
 
 
 def _changed(earlier: "SetupAnswers", told: dict[str, Any], directory: Path, *, overwrite: bool) -> "SetupAnswers":

@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from muster.broker_acl import COORDINATOR
 from muster.errors import SettingsError
 from muster.hostlist import expand
+from muster.model import MOST_DEVICES
 from muster.setup.fleet_kind import WITH_A_BROKER, FleetKind
 from muster.toml import to_toml
 
@@ -36,8 +37,8 @@ class SetupAnswers:
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.fleet):
             raise SettingsError(f"--fleet: {self.fleet!r} cannot name a fleet; {NAME_FORM}")
-        if self.expected_gpus is not None and self.expected_gpus < 0:
-            raise SettingsError(f"--expect-gpus: {self.expected_gpus} is less than nothing; use 0 or more")
+        if self.expected_gpus is not None and not 0 <= self.expected_gpus <= MOST_DEVICES:
+            raise SettingsError(f"--expect-gpus: no node has {self.expected_gpus} GPUs; use 0 to {MOST_DEVICES}")
         self._require("host", self.kind in WITH_A_BROKER, "the name by which nodes reach broker and coordinator")
         self._require(
             "registry", self.kind is FleetKind.KUBERNETES, "where nodes get the images, e.g. registry.internal"
@@ -76,7 +77,7 @@ def answers_from_toml(text: str, place: str) -> SetupAnswers:
 def is_host(text: str) -> bool:
     """Whether the text is a host name or an address, and so safe in a URL and in a certificate."""
     try:
-        return bool(ip_address(text))
+        return "%" not in text and bool(ip_address(text))  # an address with a zone is good on one host only
     except ValueError:
         return HOST.fullmatch(text) is not None
 

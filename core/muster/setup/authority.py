@@ -6,12 +6,11 @@ Mosquitto. Its files are those of `openssl ca`, which an operator can therefore 
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection
 from ipaddress import ip_address
-from itertools import chain
 from pathlib import Path
 
-from muster.errors import SettingsError
+from muster.errors import SettingsError, Unavailable
 from muster.setup.plan import CA, CERTIFICATE, KEY
 from muster.setup.programs import run_program
 
@@ -72,15 +71,33 @@ class FleetAuthority:
             self._openssl_ca("-batch", "-notext", "-in", request, "-extfile", extensions, "-out", issued)
         shutil.copy(self.certificate, directory / CA)
 
-    def revoke(self, names: Iterable[str]) -> None:
-        """Revokes every certificate that was issued in these names. Raises SettingsError for one that has none."""
-        issued = {name: [entry for entry in self._entries() if entry[-1] == f"/CN={name}"] for name in names}
-        for name, entries in issued.items():
-            if not entries:
-                raise SettingsError(f"--revoke: {self._index} has no certificate for {name!r}; look for its name there")
-        for status, _, _, serial, *_ in chain.from_iterable(issued.values()):
-            if status == "V":
+    def has_issued(self, name: str) -> bool:
+        """Whether the index has a certificate in this name."""
+        return any(entry[-1] == f"/CN={name}" for entry in self._entries())
+
+    def revoke(self, names: Collection[str]) -> None:
+        """Revokes every certificate in these names that the index has."""
+        for status, _, _, serial, *_, subject in self._entries():
+            if status == "V" and subject.removeprefix("/CN=") in names:
                 self._openssl_ca("-revoke", Path(_ISSUED, f"{serial}.pem"))
+
+    def revoke_file(self, certificate: Path) -> None:
+        """Revokes the certificate in this file, also if the index does not have it. Call `require_own` before."""
+        serial = run_program("openssl", "x509", "-in", certificate, "-noout", "-serial").strip().removeprefix("serial=")
+        if not any(entry[0] == "R" and entry[3] == serial for entry in self._entries()):
+            self._openssl_ca("-revoke", certificate.resolve())
+
+    def require_own(self, certificate: Path) -> None:
+        """Raises SettingsError if the file has no certificate, or one that this authority has not issued."""
+        if not certificate.is_file():
+            raise SettingsError(f"--revoke-certificate: {certificate} is not a file; name the certificate to revoke")
+        try:
+            run_program("openssl", "verify", "-no_check_time", "-CAfile", self.certificate, certificate)
+        except Unavailable as error:
+            raise SettingsError(
+                f"--revoke-certificate: {certificate} has no certificate of {self.certificate}; name one that this "
+                "authority has issued"
+            ) from error
 
     def write_revoked(self, file: Path) -> None:
         """Writes the list of revoked certificates, which a broker reads."""

@@ -3,7 +3,8 @@
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from muster.broker_acl import COORDINATOR
@@ -31,6 +32,17 @@ from muster.setup.plan import (
 SECRETS = "secrets.yaml"
 
 
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """Nodes whose files are deleted and whose certificates are revoked, and files of other certificates to revoke."""
+
+    nodes: Sequence[str] = ()
+    certificates: Sequence[Path] = ()
+
+
+NOTHING_REVOKED = Revocation()
+
+
 class SetupDirectory:
     """The directory with the files of one fleet. `written` has the paths that were written, relative to it.
 
@@ -54,12 +66,11 @@ class SetupDirectory:
         return None
 
     def write(
-        self, answers: SetupAnswers, nodes: Iterable[str], leaving: Sequence[str] = (), *, overwrite: bool
+        self, answers: SetupAnswers, nodes: Iterable[str], revoked: Revocation = NOTHING_REVOKED, *, overwrite: bool
     ) -> None:
         """Writes what is missing; with `overwrite` all files, except keys, tokens and certificates of clients.
 
-        Certificates of nodes that are `leaving` are revoked and their files deleted. Raises SettingsError for one that
-        never had a certificate.
+        Raises SettingsError for a certificate that cannot be revoked, and for a node that never had one.
         """
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path, text in plan(answers).items():
@@ -67,7 +78,7 @@ class SetupDirectory:
         if answers.kind is FleetKind.KUBERNETES:
             self._write_secrets()
         if answers.kind in WITH_A_BROKER:
-            self._write_fleet(answers, nodes, leaving, overwrite=overwrite)
+            self._write_fleet(answers, nodes, revoked, overwrite=overwrite)
 
     def nodes(self) -> list[str]:
         """The nodes that have files."""
@@ -81,7 +92,7 @@ class SetupDirectory:
         self._write(SECRETS, made, mode=0o600)
 
     def _write_fleet(
-        self, answers: SetupAnswers, nodes: Iterable[str], leaving: Sequence[str], *, overwrite: bool
+        self, answers: SetupAnswers, nodes: Iterable[str], revoked: Revocation, *, overwrite: bool
     ) -> None:
         authority = FleetAuthority(self._root / "authority")
         if not authority.certificate.exists():
@@ -90,7 +101,7 @@ class SetupDirectory:
             self.written += [f"authority/{name}" for name in (CA, AUTHORITY_KEY)]
         self._certify(authority, "broker", "broker", server=answers.host, overwrite=overwrite)
         self._certify(authority, COORDINATOR, "coordinator")
-        self._revoke(authority, leaving)
+        self._revoke(authority, revoked)
         for token in (OPERATOR_TOKEN, READER_TOKEN):
             self._write(f"coordinator/{token}", f"{secrets.token_urlsafe(32)}\n", mode=0o600)
         for node in sorted({*self.nodes(), *nodes}):
@@ -98,17 +109,34 @@ class SetupDirectory:
             self._certify(authority, node, f"nodes/{node}")
         self._write(INVENTORY, inventory(answers, self.nodes()), overwrite=True)
 
-    def _revoke(self, authority: FleetAuthority, nodes: Sequence[str]) -> None:
-        """Writes the list that the broker reads, which is empty at first, and deletes the files of these nodes."""
+    def _revoke(self, authority: FleetAuthority, revoked: Revocation) -> None:
+        """Writes the list that the broker reads, which is empty at first, and deletes the files of the nodes."""
         broker = self._root / BROKER_SETTINGS
-        if nodes and "crlfile" not in broker.read_text(encoding="utf-8"):
+        if revoked != NOTHING_REVOKED and "crlfile" not in broker.read_text(encoding="utf-8"):
             raise SettingsError(f"--revoke: {broker} does not name {REVOKED}; write it again with --overwrite")
-        if nodes or not (self._root / REVOKED).exists():
-            authority.revoke(nodes)
+        certificates = [*revoked.certificates, *self._of_nodes(authority, revoked.nodes)]
+        for certificate in certificates:
+            authority.require_own(certificate)
+        if revoked != NOTHING_REVOKED or not (self._root / REVOKED).exists():
+            authority.revoke(revoked.nodes)
+            for certificate in certificates:
+                authority.revoke_file(certificate)
             authority.write_revoked(self._root / REVOKED)
             self.written.append(REVOKED)
-        for node in nodes:
+        for node in revoked.nodes:
             shutil.rmtree(self._root / "nodes" / node, ignore_errors=True)
+
+    def _of_nodes(self, authority: FleetAuthority, nodes: Iterable[str]) -> Iterator[Path]:
+        """The present certificates of nodes: an authority of an older version has not noted what it issued."""
+        for node in nodes:
+            certificate = self._root / "nodes" / node / CERTIFICATE
+            if certificate.exists():
+                yield certificate
+            elif not authority.has_issued(node):
+                raise SettingsError(
+                    f"--revoke: {node!r} has no certificate in {self._root}; look for its name in {self._root}/nodes, "
+                    "or name its file with --revoke-certificate"
+                )
 
     def _certify(
         self, authority: FleetAuthority, name: str, place: str, *, server: str | None = None, overwrite: bool = False

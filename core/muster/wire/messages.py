@@ -13,6 +13,7 @@ from muster.model import (
     MOST_DEVICES,
     MOST_NAMES,
     MOST_RANKS,
+    MOST_WAITING,
     Code,
     Data,
     Instant,
@@ -26,6 +27,7 @@ from muster.model import (
 )
 from muster.references import Reference
 from muster.texts import Label, Text
+from muster.wire.meeting import GroupSecret, Host, PortNumber
 
 SCHEMA: Literal[1] = 1
 
@@ -34,13 +36,6 @@ MOST_RUNS = 200
 
 MOST_REFERENCES = 10_000
 """Maximum number of references of one fleet."""
-
-PortNumber = Annotated[int, Field(ge=1, le=65_535)]
-
-Host = Annotated[
-    str, Field(max_length=253, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(%[\w.-]+)?$")
-]
-"""The name or address of a host, without characters that are special to a resolver, a shell or a URL."""
 
 
 def new_id() -> str:
@@ -89,7 +84,7 @@ class Presence(NodeMessage):
     process: Label = ""
     machine: Label = ""
     version: Label = ""
-    outbox: Sequence = 0
+    outbox: int = Field(0, ge=0, le=MOST_WAITING)
     dropped: dict[Name, Sequence] = Field({}, max_length=MOST_NAMES)
 
 
@@ -220,6 +215,7 @@ class Accepted(GroupReply):
     address: Host
     port: PortNumber
     ranks: int = Field(ge=1, le=MOST_DEVICES)
+    knows_secrets: bool = False  # whether its ranks use the secret in Prepare; those of older agents do not
 
 
 class Declined(GroupReply):
@@ -289,7 +285,10 @@ class Join(Command):
 
 
 class Prepare(Command):
-    """The ranks are assigned: take the lease, connect to rank 0, start the ranks up to the rendezvous, reply Ready."""
+    """The ranks are assigned: take the lease, connect to rank 0, start the ranks up to the rendezvous, reply Ready.
+
+    `secret` keeps others than the members out of the rendezvous; None if not every member knows secrets.
+    """
 
     kind: Literal["prepare"] = "prepare"
     group: Name
@@ -297,6 +296,7 @@ class Prepare(Command):
     world_size: int = Field(ge=1, le=MOST_RANKS)
     master_addr: Host
     master_port: PortNumber
+    secret: GroupSecret | None = None
 
 
 class Start(Command):

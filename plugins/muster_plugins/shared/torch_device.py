@@ -15,13 +15,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from muster import Context, Skip
 from muster.model import Json
-
-Choice = Literal["auto", "cpu"]
-"""`auto`: the node's devices; `cpu`: the CPU, even on a node with GPUs."""
+from muster_plugins.shared.device_choice import Choice
 
 T = TypeVar("T")
 

@@ -173,7 +173,7 @@ def test_without_a_job_a_group_check_takes_the_devices_of_the_node(tmp_path):
     for devices, expected in ((1, "SKIPPED"), (2, "PASS")):
         config = tmp_path / f"{devices}.toml"
         config.write_text(SETTINGS.format(faults="[]").replace("devices = 2", f"devices = {devices}"))
-        done = run_muster("check", "run", *COLLECTIVE, "--config", str(config), "--json")
+        done = Recorded("check", "run", *COLLECTIVE, "--config", str(config), "--json", imports=TORCH).ended(120)
         (run,) = json.loads(done.stdout)["items"]
         assert (done.returncode, run["verdict"]) == (0, expected)
         reasons = [finding["summary"] for finding in run["findings"] if finding["code"] == "run.skipped"]
@@ -197,29 +197,24 @@ def torchrun(tmp_path):
 
 
 def _by_torchrun(*options: str) -> subprocess.CompletedProcess[str]:
-    torchrun = [sys.executable, "-m", "torch.distributed.run"]
     muster = [sys.executable, "-m", "muster", "check", "run", *options]
-    done = subprocess.run(
-        [*torchrun, "--standalone", "--nproc-per-node", "2", "--no-python", *muster],
+    torchrun = Recorded(  # forked, since it takes as long to import as all that it starts
+        *("--standalone", "--nproc-per-node", "2", "--no-python", *muster),
         env={**os.environ, "OMP_NUM_THREADS": "1", "MUSTER_NODE": "a"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+        imports=TORCH,
+        module="torch.distributed.run",
     )
+    done = torchrun.ended(120)
     if "PyTorch was build without libuv support" in done.stderr:  # "build" is torch's own word
         pytest.skip("torchrun itself cannot start: this torch was built without libuv, as Debian's is")
     return done
 
 
-def test_torchrun_itself_starts_it(torchrun):
-    """The real one holds MASTER_PORT for itself, which is any free port."""
-    done = torchrun()
-    assert _result(done) == (0, "PASS")
-
-
 def test_torchrun_itself_starts_a_group_check(torchrun):
-    """Two processes on a node without GPUs are two ranks over gloo, and the bandwidth is that between them."""
+    """Two processes on a node without GPUs are two ranks over gloo, and the bandwidth is that between them.
+
+    The real one holds MASTER_PORT for itself, which is any free port.
+    """
     done = torchrun(what=COLLECTIVE, gpus=0)
     assert done.returncode == 0, done.stderr
     runs = json.loads(done.stdout)["items"]

@@ -168,6 +168,7 @@ async def test_groups_meet_at_an_address_that_others_reach(steps):
         await host(members[0], TOGETHER)
         joins = [await until(member, JoinStep) for member in members]
         assert {join.address for join in joins if isinstance(join, JoinStep)} == {"127.0.0.1"}
+        assert len({join.secret for join in joins if isinstance(join, JoinStep)}) == 1
         for member in members:
             await member.close()
         assert [run.findings[0].code for run in await step] == ["run.lost"] * 2

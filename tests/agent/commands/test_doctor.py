@@ -4,7 +4,7 @@ import pytest
 from tests.cases import cases
 
 from muster.model import Device, Inventory, MachineType, MachineTypeSource, Verdict
-from muster_agent.commands.doctor import devices_found, machine_type_found
+from muster_agent.commands.doctor import agent_found, devices_found, machine_type_found
 
 PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
 
@@ -26,6 +26,21 @@ def test_devices_are_counted(devices, expected, out_of_reach, verdict, words):
     found = Inventory(devices=tuple(Device(index=n, uuid=f"GPU-{n}", model="H100") for n in range(devices)))
     said = devices_found(found, expected, out_of_reach)
     assert (said.verdict, words in said.detail) == (verdict, True), said
+
+
+@cases(
+    ("listen", "health", "verdict", "words"),
+    [
+        ("127.0.0.1:8788", {"broker_connected": True}, PASS, "it runs, and is connected"),
+        ("127.0.0.1:8788", {"broker_connected": False}, WARN, "not connected to the broker; its log says why"),
+        ("127.0.0.1:8788", None, WARN, "no agent answers at 127.0.0.1:8788; start it"),
+        ("127.0.0.1:0", None, WARN, "nobody knows the port of an agent that runs"),
+    ],
+)
+def test_a_running_agent_is_asked(listen, health, verdict, words):
+    """An agent on a port that the kernel has chosen is not taken for one that does not run."""
+    found = agent_found(listen, health)
+    assert (found.verdict, words in found.detail) == (verdict, True), found
 
 
 def said(name: str, source: MachineTypeSource, said_by: str) -> MachineType:

@@ -39,7 +39,8 @@ def test_a_group_from_the_invitation_to_the_end():
     (start,) = driven.feed(RankZeroReached("g"))
     run = start.order.run
     assert driven.node.running == (run,)
-    (ready,) = driven.feed(RanksReady(run))
+    port, ready = driven.feed(RanksReady(run))
+    assert port == ClosePort("g")
     assert ready.message.kind == "ready"
     assert driven.order(Start, group="g") == [ReleaseRanks(run)]
     report, finished, closed = driven.feed(ended(run, "collective"))

@@ -222,5 +222,7 @@ def test_a_check_is_announced_as_this_node_runs_it():
     checks = {"a": make_check("a", cadence_s=60.0), "b": make_check("b", cadence_s=60.0)}
     settings = {"a": CheckSettings(interval_s=5.0, timeout_s=2.0), "b": CheckSettings(enabled=False)}
     plan = make_plan(checks, settings, complete=True)
-    told = [announced(planned) for planned in plan.values()]
-    assert [(info.name, info.cadence_s, info.timeout_s) for info in told] == [("a", 5.0, 2.0), ("b", None, 30.0)]
+    assert [(info.name, info.cadence_s, info.timeout_s) for info in announced(plan)] == [
+        ("a", 5.0, 2.0),
+        ("b", None, 30.0),
+    ]

@@ -34,7 +34,9 @@ from muster_agent.decide.orders import RanksReady, RunEnded, RunProgressed
 from muster_agent.decide.session import REACH_WITHIN_S, RUNNING_GRACE_S, TRANSITIONS, GroupSession, SessionState
 
 HEADER: dict[str, Any] = {"sent_at": 0.0, "epoch": 3, "expires_at": 10.0}
-PREPARE = Prepare(**HEADER, group="g", first_rank=2, world_size=4, master_addr="10.0.0.1", master_port=4000)
+PREPARE = Prepare(
+    **HEADER, group="g", first_rank=2, world_size=4, master_addr="10.0.0.1", master_port=4000, secret="ab" * 32
+)
 CLEARED = [ClosePort("g"), ReleaseLease("r")]
 KILLED = [StopRun("r", "the node leaves group g")]
 
@@ -130,11 +132,11 @@ def test_the_whole_way_of_a_member_that_is_not_the_first():
     told = [said(session.handle(EVENTS[kind], 0.0)) for kind in [*WAY[SessionState.RUNNING], RunProgressed, RunEnded]]
     start = told[3][0]
     assert told == [
-        [(Accepted, {"address": "10.0.0.2", "port": 4001, "ranks": 2})],
+        [(Accepted, {"address": "10.0.0.2", "port": 4001, "ranks": 2, "knows_secrets": True})],
         [ClosePort("g"), ClaimLease("r", Needs.IDLE_NODE, "collective in group g")],
         [ConnectToRankZero("g", "10.0.0.1", 4000, REACH_WITHIN_S)],
         [start],
-        [(Ready, {})],
+        [ClosePort("g"), (Ready, {})],
         [ReleaseRanks("r")],
         [(Progress, {"text": "half"})],
         [
@@ -147,7 +149,9 @@ def test_the_whole_way_of_a_member_that_is_not_the_first():
     assert (start.order.run, start.order.group, start.order.cause, start.order.timeout_s) == ("r", "g", "g", 60.0)
     places = [(place.rank, place.local_rank, place.local_world_size, place.world_size) for place in start.order.places]
     assert places == [(2, 0, 2, 4), (3, 1, 2, 4)]
-    assert {(place.master_addr, place.master_port) for place in start.order.places} == {("10.0.0.1", 4000)}
+    meetings = {(place.master_addr, place.master_port, place.secret) for place in start.order.places}
+    assert meetings == {("10.0.0.1", 4000, "ab" * 32)}
+    assert "abab" not in repr(start)
 
 
 def test_the_first_member_keeps_its_port():

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 
 import pytest
@@ -12,12 +13,12 @@ from muster.config import BrokerSettings, Settings
 from muster.model import Measurement
 from muster_agent.decide.events import ConnectToRankZero, PortOpened, PortRefused, RankZeroReached, RankZeroUnreachable
 from muster_agent.decide.orders import Order
-from muster_agent.runs.ports import Ports, alone, own_address, reach
+from muster_agent.runs.ports import BACKLOG, Ports, alone, own_address, reach
 
 HERE = Settings(node="n", agent=AgentSettings(address="127.0.0.1"))
 
 
-async def test_a_port_is_the_groups_until_it_is_taken_or_closed():
+async def test_a_port_is_the_groups_until_it_is_closed():
     """Nobody else can have it meanwhile."""
     ports = Ports(HERE)
     opened = await ports.open("g")
@@ -25,33 +26,44 @@ async def test_a_port_is_the_groups_until_it_is_taken_or_closed():
     assert (opened.group, opened.address) == ("g", "127.0.0.1")
     with pytest.raises(OSError, match="in use"):
         socket.create_server(("127.0.0.1", opened.port))
+    with socket.create_connection((opened.address, opened.port), timeout=5) as turned_away:
+        assert await asyncio.to_thread(turned_away.recv, 1) == b""
     ports.close("g")
     socket.create_server(("127.0.0.1", opened.port)).close()
 
 
 async def test_strangers_at_a_port_keep_no_member_out():
-    """Hundreds can connect before rank 0 takes over the port and accepts connections."""
+    """More of them connect than the kernel queues, before rank 0 accepts connections."""
     ports = Ports(HERE)
     opened = await ports.open("g")
     assert isinstance(opened, PortOpened)
-    with contextlib.ExitStack() as strangers:
-        for _ in range(300):
-            strangers.enter_context(socket.create_connection((opened.address, opened.port), timeout=5))
+    listener = ports.copy("g")
+    assert listener
+    with listener, contextlib.ExitStack() as strangers:
+        for _ in range(BACKLOG // 100 + 2):
+            for _ in range(100):
+                stranger = strangers.enter_context(socket.socket())
+                stranger.setblocking(False)
+                stranger.connect_ex((opened.address, opened.port))
+            await asyncio.sleep(0)
         assert await reach(ConnectToRankZero("g", opened.address, opened.port, 5.0)) == RankZeroReached("g")
     ports.close_all()
 
 
-async def test_a_port_that_was_taken_over_is_not_closed():
-    """Its new owner closes it."""
+async def test_rank_0_listens_on_when_the_agent_no_longer_does():
+    """From then on, connections are rank 0's."""
     ports = Ports(HERE)
-    await ports.open("g")
-    listener = ports.take("g")
+    opened = await ports.open("g")
+    assert isinstance(opened, PortOpened)
+    listener = ports.copy("g")
     assert listener
     with listener:
         ports.close("g")
-        ports.close_all()
-        assert listener.fileno() > 0
-    assert ports.take("g") is None
+        with socket.create_connection((opened.address, opened.port), timeout=5):
+            await asyncio.sleep(0)
+            assert os.get_blocking(listener.fileno())
+            listener.accept()[0].close()
+    assert ports.copy("g") is None
 
 
 async def test_an_address_that_is_not_this_hosts_is_refused():

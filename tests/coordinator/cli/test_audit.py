@@ -5,11 +5,13 @@ import json
 
 import pytest
 
+from muster.commands.decision_options import author
+
 
 @pytest.fixture
 async def told(coordinator, nodes, muster):
-    """Runs `muster …` against a coordinator with a node that was held twice, and released."""
-    async with nodes(coordinator, "n1"):
+    """Runs `muster …` against a coordinator with a node that was held twice, and released. Its groups never finish."""
+    async with nodes(coordinator, "n1", finishes=False):
 
         async def run(*arguments):
             return await asyncio.to_thread(muster, *arguments, env=coordinator.env)
@@ -36,6 +38,28 @@ async def test_changes_are_listed(told, coordinator):
     assert json.loads((await told("audit", "list", "--limit", "2", "--json")).stdout) == coordinator.get(
         "/api/v1/audit?limit=2"
     )
+
+
+async def test_every_command_says_who_changes_something(told):
+    """By the name that is given, or else by the user of the terminal; also where no reason is asked for."""
+    row = ("gemm", "tflops", "--when", "device_model=X")
+    started = await told("sweep", "start", "--check", "collective", "--strategy", "single", "--json")
+    assert started.returncode == 0, started.stderr
+    for arguments in (
+        ("sweep", "abort", json.loads(started.stdout)["id"], "--by", "eve"),
+        ("reference", "set", *row, "--fail-below", "1", "--source", "a test"),
+        ("reference", "remove", *row, "--by", "eve"),
+    ):
+        done = await told(*arguments)
+        assert done.returncode == 0, done.stderr
+    entries = json.loads((await told("audit", "list", "--limit", "4", "--json")).stdout)["items"]
+    me = author(None)
+    assert {entry["action"]: entry["by"] for entry in entries} == {
+        "start_sweep": me,
+        "abort_sweep": "eve",
+        "set_reference": me,
+        "remove_reference": "eve",
+    }
 
 
 async def test_changes_are_exported(told):

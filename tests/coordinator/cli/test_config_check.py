@@ -133,3 +133,13 @@ def test_that_no_actor_was_asked_is_told(config_check, table, told):
     done = config_check(table)
     assert done.returncode == 0, done.stderr
     assert ("Note: actors are not checked here." in done.stdout) is told
+
+
+def test_a_wrong_topology_file_is_refused(muster, tmp_path):
+    """With or without a table [quarantine]: the coordinator would not start with it."""
+    topology, absent = tmp_path / "topology.toml", tmp_path / "absent"
+    topology.write_text('[racks]\nr1 = "n[1-"')
+    for file, said in [(topology, f"topology_file: {topology}: "), (absent, f"topology_file: cannot read {absent}: ")]:
+        done = muster("config", "check", env={"MUSTER_TOPOLOGY_FILE": str(file)})
+        assert (done.returncode, done.stdout) == (64, "")
+        assert done.stderr.startswith(f"muster: {said}")

@@ -10,7 +10,7 @@ from muster_coordinator.local.demo_plan import at_once
     ("arguments", "words"),
     [
         (["--json", "/proc/none/outcome.json"], "--json: cannot write /proc/none/outcome.json: No such file"),
-        (["--config", "/proc/none/muster.toml"], "cannot read the settings file /proc/none/muster.toml"),
+        (["--config", "/proc/none/muster.toml"], "settings: cannot read /proc/none/muster.toml"),
     ],
 )
 def test_what_cannot_be_used_is_refused_at_once(muster, tmp_path, arguments, words):

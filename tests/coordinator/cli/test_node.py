@@ -292,3 +292,11 @@ def test_the_token_comes_from_the_option_or_the_settings(muster, coordinator, tm
     assert muster("node", "list", "--url", coordinator.url, "--token-file", str(token)).returncode == 0
     settings = {"MUSTER_HTTP__TOKEN_FILE": str(token)}
     assert muster("node", "list", "--url", coordinator.url, env=settings).returncode == 0
+
+
+async def test_a_name_that_is_no_text_is_unknown(told):
+    """A terminal may send bytes that are not UTF-8."""
+    for command in ("show", "story"):
+        refused = await told(command, "caf\udce9")
+        assert refused.returncode == 64
+        assert refused.stderr.startswith("muster: unknown node 'caf")

@@ -11,7 +11,19 @@ import pytest
 from muster import cli
 from muster.references import shipped
 
-SET = ("set", "gemm", "rpm", "--when", "gpu_model=H900", "--when", "nodes=[1, 2]", "--source", "our acceptance")
+SET = (
+    "set",
+    "gemm",
+    "rpm",
+    "--when",
+    "gpu_model=H900",
+    "--when",
+    "nodes=[1, 2]",
+    "--source",
+    "our acceptance",
+    "--by",
+    "ann",
+)
 OWN = """
 [[reference]]
 check = "lathe"
@@ -37,7 +49,8 @@ class Done(NamedTuple):
 
 @pytest.fixture
 def here(monkeypatch, capsys, tmp_path):
-    """Runs `muster reference …`, in this process, on a machine with a reference of its own."""
+    """Runs `muster reference …` into a pipe, in this process, on a machine with a reference of its own."""
+    monkeypatch.delenv("COLUMNS", raising=False)  # which the workers of the tests have
     (tmp_path / "references.toml").write_text(OWN)
     (tmp_path / "muster.toml").write_text(f'references_file = "{tmp_path}/references.toml"\n')
 
@@ -54,10 +67,10 @@ def here(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def fleets(muster, coordinator):
-    """Runs `muster reference …` against a coordinator; gives stdout of what ends well."""
+    """Runs `muster reference …` into a pipe against a coordinator; gives stdout of what ends well."""
 
     def run(*arguments, code=0):
-        done = muster("reference", *arguments, env=coordinator.env)
+        done = muster("reference", *arguments, env={**coordinator.env, "COLUMNS": ""})
         assert done.returncode == code, done.stderr
         assert "Traceback" not in done.stderr
         return done.stdout if code == 0 else done.stderr
@@ -102,6 +115,21 @@ def test_show_has_the_sources(here):
     assert json.loads(here("show", "lathe", "rpm", "--json").stdout)["items"][-1]["source"] == "written here"
 
 
+@pytest.mark.parametrize("columns", [80, 100])
+def test_the_list_fits_a_terminal(here, monkeypatch, columns):
+    """Conditions are below their reference and none is lost; --wide and a pipe have one line for each reference."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow, wide = here("list").stdout, here("list", "--wide").stdout
+    assert max(map(len, narrow.splitlines())) <= columns
+    *_, first, when, last = narrow.splitlines()
+    assert first.split() == ["lathe", "rpm", "warn", "below", "4", "operator"]
+    assert when == '    when maker: "A" or "B", spindles: at least 2'
+    assert last.split() == ["lathe", "rpm", "fail", "below", "2.5", "1/min", "operator"]
+    assert narrow.count("    when ") == sum(": " in line for line in wide.splitlines())
+    monkeypatch.delenv("COLUMNS")
+    assert here("list").stdout == wide
+
+
 def test_explain_reads_what_check_run_prints(here, tmp_path):
     """From a file: which reference applies to each metric, and why the others do not."""
     (tmp_path / "report.json").write_text(a_run(maker="C"))
@@ -136,7 +164,7 @@ WRONG = [
     (("set", "lathe", "rpm", "--when", "maker", "--source", "x"), "condition 'maker' is not KEY=VALUE"),
     (("set", "lathe", "rpm", "--fail-below", "1"), "--source"),
     (("set", "lathe", "rpm", "--fail-below", "much", "--source", "x"), "--fail-below"),
-    (("set", "lathe", "rpm", "--fail-below", "nan", "--source", "x"), "--fail-below must be a finite number, not nan"),
+    (("set", "lathe", "rpm", "--fail-below", "nan", "--source", "x"), "one of the numbers is not finite"),
     (("explain",), "either the id of a run that the coordinator has, or --file FILE"),
     (("explain", "r1", "--file", "x"), "either the id of a run"),
     (("explain", "--file", "/nowhere"), "--file: cannot read /nowhere: No such file"),
@@ -195,7 +223,7 @@ def test_set_list_and_remove_at_the_coordinator(fleets, coordinator):
     assert json.loads(fleets("list", "--json"))["items"][len(shipped()) :] == [said]
     coordinator.end()
     coordinator.start()
-    (last,) = (line for line in fleets("list").splitlines() if line.endswith("operator"))
+    (last,) = (line for line in fleets("list").splitlines() if line.endswith("operator ann"))
     assert 'gpu_model: "H900", nodes: 1 or 2' in last
     assert "fail below 5.5, warn below 6 1/min" in last
     assert '(valid: ["gemm", "rpm", {"gpu_model": "H900", ' in fleets("remove", "gemm", "rpm", code=64)
@@ -221,6 +249,6 @@ async def test_explain_asks_the_coordinator_for_the_run(fleets, nodes, coordinat
     assert explained[0] == "gemm on n1: PASS (run n1-1)"
     assert explained[1:4] == [
         "  rpm: 4",
-        '    applies: operator, fail below 5 when gpu_model: "H900", nodes: 1 or 2',
+        '    applies: operator ann, fail below 5 when gpu_model: "H900", nodes: 1 or 2',
         "             all its conditions are met",
     ]

@@ -3,8 +3,10 @@
 import os
 from types import SimpleNamespace
 
+import pytest
+
 from muster.errors import Unavailable
-from muster_coordinator.cli import watching
+from muster_coordinator.cli import polling, watching
 
 
 def watched(monkeypatch, *answers):
@@ -23,7 +25,9 @@ def watched(monkeypatch, *answers):
         return answer
 
     # Not in the module `time`, which the test runner uses, too.
-    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0))
+    clock = SimpleNamespace(sleep=sleep, monotonic=lambda: 0.0)
+    monkeypatch.setattr(watching, "time", clock)
+    monkeypatch.setattr(polling, "time", clock)
     watching.watch(make)
     return pauses
 
@@ -47,3 +51,12 @@ def test_a_terminal_shows_what_fits(monkeypatch, capsys):
     monkeypatch.setattr(watching, "shutil", SimpleNamespace(get_terminal_size=lambda: size))
     watched(monkeypatch, "\n".join("abcdefg"), "a\nb\nc")
     assert capsys.readouterr().out == "\x1b[H\x1b[2Ja\nb\n… 5 more lines\n\x1b[H\x1b[2Ja\nb\nc\n"
+
+
+def test_a_slow_answer_makes_the_pause_longer(monkeypatch):
+    """Queries take at most a fifth of the time: one of 3 s is followed by 12 s without any."""
+    pauses: list[float] = []
+    monkeypatch.setattr(polling, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: 103.0))
+    polling.pause(100.0, least_s=2.0)
+    polling.pause(102.9, least_s=2.0)
+    assert pauses == pytest.approx([12.0, 2.0])

@@ -72,3 +72,11 @@ def test_what_answers_is_no_coordinator(muster, other_service, command):
     assert (refused.returncode, refused.stdout) == (EX_UNAVAILABLE, "")
     assert refused.stderr.startswith(f"muster: no muster coordinator of this version at {other_service} (")
     assert len(refused.stderr.splitlines()) == 1
+
+
+def test_https_to_a_service_without_tls_says_so(other_service, muster):
+    """It runs, so the advice is not to start it."""
+    done = muster("node", "list", "--url", other_service.replace("http:", "https:"))
+    assert (done.returncode, done.stdout) == (EX_UNAVAILABLE, "")
+    assert "write http:// if it speaks no TLS, or name the file with the authority" in done.stderr
+    assert "start it" not in done.stderr

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.coordinator.fleets import check, head, run
 from tests.coordinator.quarantining_drill import Stored, rules
 from tests.coordinator.recount import assert_counts
+from tests.lots import examples
 
 from muster.check import Scope, Worse
 from muster.errors import Refused
@@ -189,6 +190,7 @@ HAPPENINGS: list[Callable[[Counted, str], None]] = [
 happenings = st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.sampled_from(NODES[:3])), min_size=10, max_size=40)
 
 
+@settings(max_examples=examples(30))
 @given(happenings)
 def test_counts_are_those_of_counting_again(script: list[tuple[Callable[[Counted, str], None], str]]) -> None:
     """After every event, and while a node is silent that no tick has given up yet."""

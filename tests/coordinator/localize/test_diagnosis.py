@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.cases import cases
+from tests.coordinator.localize.runs import fleet
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -113,6 +114,19 @@ def test_a_crash_takes_back_an_earlier_clearance() -> None:
     assert judged(*runs, ran("a", "e"), failed("c", "f", by="c")).inconclusive == ("c", "f")
 
 
+def test_a_pair_that_has_passed_since_can_judge_others() -> None:
+    """It was slow once by chance."""
+    diagnosis = judged(ran("a", "b", at=0.9), *WELL, ran("a", "c"), ran("b", "d"), ran("a", "b"))
+    assert {"a", "b"} <= {*diagnosis.partners}
+
+
+def test_what_a_liar_claims_in_a_broken_run_takes_back_no_clearance() -> None:
+    """Its partners have passed elsewhere, if never as fast as that."""
+    boasts = [replace(failed("a", partner, by=partner), objective=1e29) for partner in "be"]
+    diagnosis = judged(ran("c", "e"), *boasts, ran("b", "c"), ran("b", "e"), nodes="abce")
+    assert diagnosis.cleared >= {"b", "c", "e"}
+
+
 def test_groups_within_groups_count_once() -> None:
     """What is bad between two nodes spoils every group that has both."""
     assert disjoint([("b", "c", "d"), ("b",), ("e", "f"), ("f",), ("b",)]) == [("b",), ("f",)]
@@ -133,7 +147,7 @@ def test_many_that_fail_alike_may_stand_behind_one_switch(alike: bool) -> None:
     diagnosis = judged(*bad, *chain, *more, nodes="abcdefghijk")
     if alike:
         assert diagnosis.culprits == ()
-        assert diagnosis.links.alike == {*diagnosis.inconclusive} == {*"abc"}
+        assert diagnosis.links.one_switch.alike == {*diagnosis.inconclusive} == {*"abc"}
         assert "ab" in asked(diagnosis)
     else:
         assert culprits(diagnosis) == {(Part.NODE, node) for node in "abc"}
@@ -154,7 +168,7 @@ def test_wrong_elements_are_not_like_slow_ones() -> None:
     wrong = [replace(failed("a", partner), objective=0.5) for partner in partners[0][1]]
     diagnosis = judged(*wrong, *slow, *(ran(*pair) for pair in itertools.pairwise("defghijk")), nodes="abcdefghijk")
     assert culprits(diagnosis) == {(Part.NODE, "a")}
-    assert diagnosis.links.alike == {"b", "c"}
+    assert diagnosis.links.one_switch.alike == {"b", "c"}
 
 
 @pytest.mark.parametrize(("on_one_host", "expected"), [(False, {(Part.LINK, "ab")}), (True, set())])
@@ -214,14 +228,13 @@ def test_rare_hardware_of_which_nobody_has_passed_is_not_at_fault() -> None:
     """Its nodes may all be slower by what they are. They are left open, and their partners are no suspects."""
     alone = [ran(node, at=0.7 if node in "ab" else 1.5) for node in "abef"]
     mixed = (*WELL, ran("a", "b", at=0.7), ran("a", "c", at=0.7), ran("b", "d", at=0.7), *alone)
-    assert culprits(typed(*mixed, old="")) == {(Part.NODE, "a"), (Part.NODE, "b")}
     diagnosis = typed(*mixed, old="ab")
     assert (diagnosis.culprits, diagnosis.inconclusive, diagnosis.nodes.suspects) == ((), ("a", "b"), {})
 
 
 def test_rare_hardware_of_which_one_has_passed_is_compared() -> None:
     """As are nodes of any type that break."""
-    slow = (*WELL, ran("a", "c", at=0.7), ran("a", at=0.7), *map(ran, "ef"))
+    slow = (*WELL, ran("a", "c", at=0.7), ran("a", at=0.7), ran("a", at=0.7), *map(ran, "ef"))
     assert culprits(typed(*slow, ran("b", "d"), old="ab")) == {(Part.NODE, "a")}
     assert culprits(typed(failed("a", "c", by="a"), failed("a", "d", by="a"), *WELL, old="ab")) == {(Part.NODE, "a")}
 
@@ -255,3 +268,31 @@ def test_retries_do_not_shift_what_is_typical() -> None:
     level = judged(*WELL, ran("a", "b", at=0.3), *slow).evidence.thresholds.of(slow[0])
     assert level is not None
     assert level.typical == 1.5
+
+
+def test_a_path_that_was_bad_in_its_only_run_is_inconclusive() -> None:
+    """Its nodes have passed elsewhere, and nobody else could try it. A good run settles it."""
+    sites = fleet(12, leaf_of=3, places_itself=False)
+    passed = [ran("n0", "n6"), ran("n1", "n7"), ran("n2", "n9"), ran("n3", "n8"), ran("n4", "n10"), ran("n5", "n11")]
+    hung = failed("n0", "n3")
+    diagnosis = Diagnosis(GroupEvidence(sites, (*passed, hung)), CheckAbilities())
+    assert [path.ends for path in diagnosis.inconclusive_paths] == [("leaf0", "leaf1")]
+    assert (diagnosis.culprits, diagnosis.inconclusive) == ((), ())
+    again = Diagnosis(GroupEvidence(sites, (*passed, hung, ran("n1", "n4"))), CheckAbilities())
+    assert again.inconclusive_paths == ()
+
+
+def test_a_run_across_slow_uplinks_does_not_clear_a_node_that_was_slow_inside() -> None:
+    """Uplinks carry three quarters of what is reached inside, and n0 delivers 70 %."""
+    sites = fleet(16, leaf_of=4)
+    across = [ran(f"n{n}", f"n{(n + 4) % 16}", at=0.7 if n == 0 else 0.75) for n in (0, 1, 2, 3, 8, 9, 10, 11)]
+    inside = [ran(f"n{n}", f"n{n + 1}") for n in range(2, 16, 2)]
+    diagnosis = Diagnosis(GroupEvidence(sites, (*across, *inside, ran("n0", "n1", at=1.05))), CheckAbilities())
+    assert diagnosis.inconclusive == ("n0", "n1")
+
+
+def test_rare_hardware_that_passed_in_a_slow_group_is_not_proven() -> None:
+    """Of three kinds that run together, one that reaches half of the best has shown nothing about itself."""
+    alone = [ran(node, at=0.7 if node in "ab" else 1.5) for node in "abef"]
+    diagnosis = typed(*WELL, ran("a", "b", at=0.7), ran("a", "c", at=1.2), *alone, old="ab")
+    assert diagnosis.convicted == frozenset()

@@ -1,7 +1,8 @@
 """What holds for every policy, whatever stands against a node."""
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.lots import examples
 
 from muster.model import Action, Finding, Run, Severity, Verdict
 from muster_coordinator.evidence.health import Evidence
@@ -74,6 +75,7 @@ PROVEN = StandingFinding(
 )
 
 
+@settings(max_examples=examples(30))
 @given(policies, st.lists(charges.filter(lambda charge: charge.severity is Severity.UNKNOWN)), sightings, NOW)
 def test_what_could_not_be_found_out_takes_nobody_out(policy, found, seen_at, now):
     """No row matches what is UNKNOWN."""
@@ -81,6 +83,7 @@ def test_what_could_not_be_found_out_takes_nobody_out(policy, found, seen_at, no
     assert policy.evaluate(found, seen_at, now).next_change is None
 
 
+@settings(max_examples=examples(30))
 @given(policies, against_a_node, charges, sightings, NOW)
 def test_more_evidence_never_takes_a_proof_away(policy, found, more, seen_at, now):
     """A demand that is proven stays so with another finding, and becomes no less urgent."""
@@ -95,6 +98,7 @@ def test_more_evidence_never_takes_a_proof_away(policy, found, more, seen_at, no
     assert set(before.codes) <= set(after.codes) <= {charge.code for charge in [*found, more]}
 
 
+@settings(max_examples=examples(30))
 @given(
     policies, against_a_node.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), sightings, NOW
 )
@@ -105,6 +109,7 @@ def test_the_order_of_findings_does_not_matter(policy, orders, seen_at, now):
     assert policy.evaluate(one, seen_at, now).next_change == policy.evaluate(other, seen_at, now).next_change
 
 
+@settings(max_examples=examples(30))
 @given(policies, against_a_node, sightings, NOW, st.floats(0, 1, exclude_max=True))
 def test_nothing_changes_before_the_next_look(policy, found, seen_at, now, share):
     """Whoever looks when the policy says so misses nothing; a look that is announced lies ahead."""
@@ -115,6 +120,7 @@ def test_nothing_changes_before_the_next_look(policy, found, seen_at, now, share
     assert policy.evaluate(found, seen_at, until).requirement == policy.evaluate(found, seen_at, now).requirement
 
 
+@settings(max_examples=examples(30))
 @given(st.sampled_from([13, 31, 43, 45]), st.sampled_from(STANDING), st.sampled_from(["nvml", "kernel_log"]), TIMES)
 def test_xids_of_applications_take_nobody_out(number, severity, check, now):
     """With what comes with muster, whatever they were made to weigh."""
@@ -134,6 +140,7 @@ def test_xids_of_applications_take_nobody_out(number, severity, check, now):
     assert Policy(shipped_rows()).evaluate([found], {}, now).requirement is None
 
 
+@settings(max_examples=examples(30))
 @given(st.lists(st.tuples(st.sampled_from(Verdict), st.sampled_from(STANDING), st.sampled_from(CODES)), max_size=5))
 def test_what_groups_find_takes_nobody_out(found):
     """Runs in a group leave no charge behind, so that not even a policy of everything can act on them."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from aiohttp import ClientSession, ClientTimeout
-from tests.coordinator.offline_shell import EPOCH, offline_shell
+from tests.coordinator.offline_shell import EPOCH, offline_shell, running
 from tests.coordinator.web.described import is_described
 from tests.waiting import PATIENCE_S
 
@@ -158,7 +158,7 @@ async def api(data_dir, rules):
     plugins.add(PluginInfo(name="slurm", distribution=None, version=None, status="loaded"), lambda: scheduler)
     shell = offline_shell(settings, pipeline, store, plugins)
     listener, url = listen("127.0.0.1:0")
-    async with shell.running(), serving(application(shell.routes(store), Access("any", Right.CHANGE, "")), listener):
+    async with running(shell), serving(application(shell.routes(store), Access("any", Right.CHANGE, "")), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             api = Api(session, url, shell, scheduler)
             for node in NODES:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.lots import seeds
 
 from muster.check import CheckInfo, Needs, Scope, Worse
 from muster.config import Settings
@@ -23,7 +24,6 @@ from muster_coordinator.normal import baselines as baselines_module
 from muster_coordinator.store.store import Store
 
 NODES = tuple(f"n{number:02}" for number in range(24))
-SEEDS = range(6)
 EVENTS = 700
 START = 1_800_000_000.0
 SAVED = (SaveBaseline, SaveFingerprint, SaveLevels, SaveResults, SaveEvidence)
@@ -138,7 +138,7 @@ def stored(commands: list[Any]) -> list[Any]:
     return sorted(bodies)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(2))
 async def test_a_restart_at_any_moment_changes_nothing(tmp_path, seed, monkeypatch):
     """Neither what is known about nodes, nor what follows from their next runs."""
     monkeypatch.setattr(baselines_module, "DEVICES_AT_ONCE", 30)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import structlog
+from tests.coordinator.views.pages.page_sweeps import sweep
 
 from muster.alarm import Alarm, AlarmKind
 from muster.config import Settings
@@ -16,6 +17,7 @@ from muster_coordinator.model.events import (
     AppendStory,
     PresenceSeen,
     ReportSeen,
+    SaveSweep,
     SendAck,
     SendCommand,
     StoreRuns,
@@ -283,6 +285,20 @@ class HangingStore:
 
     async def write(self, _commands) -> None:
         await self.goes_on.wait()
+
+
+@pytest.mark.looptime
+async def test_an_ended_sweep_counts_when_its_end_is_stored():
+    """A page that asks for the list when the number changes finds the sweep, also after a slow commit."""
+    store: Any = HangingStore()
+    pipeline = Pipeline(Fleet(name="f", epoch=1), store, clock=lambda: 1000.0)
+    async with running(pipeline, lambda _: None):
+        pipeline.submit([SaveSweep(sweep("runs", ended_at=None)), SaveSweep(sweep("ended"))])
+        await asyncio.sleep(10)
+        assert pipeline.sweeps_ended == 0
+        store.goes_on.set()
+        await asyncio.sleep(1)
+        assert pipeline.sweeps_ended == 1
 
 
 @pytest.mark.looptime

@@ -14,7 +14,7 @@ from muster_coordinator.model.events import AppendStory, SaveNode
 from muster_coordinator.model.nodes import StoryEntry
 from muster_coordinator.store import copying
 from muster_coordinator.store.copying import copy_database
-from muster_coordinator.store.database import open_database
+from muster_coordinator.store.opening import open_database
 from muster_coordinator.store.store import Store
 from muster_coordinator.store.tables import METADATA, STORY
 

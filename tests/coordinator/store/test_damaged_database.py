@@ -181,6 +181,6 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path, muster, content):
     file.write_bytes(content)
     done = muster("coordinator", env={"MUSTER_DATA_DIR": str(tmp_path), "MUSTER_HTTP__LISTEN": "127.0.0.1:0"})
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (69, "", 1)
-    assert f"cannot open the database sqlite+aiosqlite:///{file}: " in done.stderr
+    assert f"cannot open the database {file}: " in done.stderr
     assert "restore a backup, or move the file away" in done.stderr
     assert file.read_bytes() == content

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from muster.config import Settings
-from muster_coordinator.store.database import open_database
+from muster_coordinator.store.opening import open_database
 
 
 def open_slowly(monkeypatch):

@@ -3,8 +3,10 @@
 import itertools
 import json
 import sqlite3
+from unittest.mock import Mock
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import func, select, text
@@ -21,9 +23,10 @@ from muster_coordinator.model.events import AppendStory, SaveGroup, SaveNode, Sa
 from muster_coordinator.model.history import MetricFigures
 from muster_coordinator.model.nodes import NodeRecord, StoryEntry
 from muster_coordinator.model.sweep_records import GroupRecord, GroupState, RoundRecord, SweepRecord, SweepState
-from muster_coordinator.store.database import open_database
+from muster_coordinator.store.database import DatabaseAway
 from muster_coordinator.store.history import HistoryFilter, history
 from muster_coordinator.store.migrations import NEWEST
+from muster_coordinator.store.opening import open_database
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store
 from muster_coordinator.store.summaries import Summary
@@ -84,6 +87,29 @@ async def test_an_older_database_is_brought_up_with_what_is_in_it(settings, revi
     saved = await again.saved()
     await again.close()
     assert (saved.nodes, saved.runs, saved.baselines) == ((NODE,), (RUN,), ())
+
+
+@pytest.mark.parametrize("revision", ["base", "0004"])
+async def test_an_interrupted_upgrade_leaves_the_database_as_it_was(settings, monkeypatch, revision):
+    """A full disk, or a kill: the next start upgrades it with all that is in it."""
+    store = await Store.open(settings)
+    await store.write([SaveNode(NODE)])
+    async with store.database.engine.begin() as connection:
+        await connection.run_sync(downgrade, revision)
+    await store.close()
+
+    def upgrade_and_fail(*arguments):
+        command.upgrade(*arguments)
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("muster_coordinator.store.migrations.upgrade.command", Mock(upgrade=upgrade_and_fail))
+        with pytest.raises(DatabaseAway, match="no space left on device"):
+            await open_database(settings)
+    again = await Store.open(settings)
+    saved = await again.saved()
+    await again.close()
+    assert saved.nodes == (() if revision == "base" else (NODE,))
 
 
 async def test_what_was_stored_before_there_was_a_quarantine_is_all_there(settings):

@@ -25,7 +25,7 @@ from muster_coordinator.model.quarantine_events import (
 from muster_coordinator.model.sweep_records import FailedNode, SweepRecord, SweepState
 from muster_coordinator.quarantine.policy import Policy
 from muster_coordinator.runtime.settings.policy_file import shipped_rows
-from muster_coordinator.store.database import open_to_read
+from muster_coordinator.store.opening import open_to_read
 from muster_coordinator.store.replay import replay_stored
 from muster_coordinator.store.retention import Retention
 from muster_coordinator.store.store import Store

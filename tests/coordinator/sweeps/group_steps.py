@@ -18,8 +18,8 @@ def head(node: str) -> dict[str, Any]:
     return {"id": "m", "sent_at": 1.0, "node": node, "group": "g"}
 
 
-def accepted(node: str) -> Accepted:
-    return Accepted(**head(node), address=f"10.0.0.{node}", port=4000, ranks=8)
+def accepted(node: str, *, knows_secrets: bool = True) -> Accepted:
+    return Accepted(**head(node), address=f"10.0.0.{node}", port=4000, ranks=8, knows_secrets=knows_secrets)
 
 
 def ready(node: str) -> Ready:

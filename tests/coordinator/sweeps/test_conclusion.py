@@ -4,9 +4,11 @@ from typing import Any
 
 from tests.cases import cases
 
+from muster.model import Verdict
+from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.wording.report import DiagnosisReport
-from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode
-from muster_coordinator.sweeps.conclusion import MOST_NAMES, changes_between
+from muster_coordinator.model.sweep_records import FailedFabric, FailedLink, FailedNode, SweepState
+from muster_coordinator.sweeps.conclusion import MOST_NAMES, changes_between, verdict_of_sweep
 
 
 def report(**found: Any) -> DiagnosisReport:
@@ -18,6 +20,7 @@ def report(**found: Any) -> DiagnosisReport:
         "suspects": (),
         "suspicions": (),
         "missing_evidence": {},
+        "inconclusive_paths": (),
         "hardware": {},
         "why_slow": {},
         "observations": (),
@@ -55,3 +58,17 @@ def test_many_names_are_only_counted() -> None:
     nodes = frozenset(f"n{number}" for number in range(MOST_NAMES + 1))
     (line,) = changes_between(report(), report(cleared=nodes))
     assert line == f"cleared: {MOST_NAMES + 1}, among them {', '.join(sorted(nodes)[:MOST_NAMES])}"
+
+
+@cases(
+    ("found", "verdict"),
+    [
+        ({}, Verdict.PASS),
+        ({"inconclusive_paths": (Path(("l1", "l2"), of_leaves=True),)}, Verdict.UNKNOWN),
+        ({"failed_nodes": FAILED.failed_nodes}, Verdict.FAIL),
+    ],
+)
+def test_a_path_that_nobody_can_tell_about_is_no_pass(found: dict[str, Any], verdict: Verdict) -> None:
+    """All nodes have passed, but a path was bad in each of its runs."""
+    assert verdict_of_sweep(SweepState.FINISHED, report(**found), ()) is verdict
+    assert verdict_of_sweep(SweepState.RUNNING, report(**found), ()) is None

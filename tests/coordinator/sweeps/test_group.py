@@ -17,6 +17,7 @@ from tests.coordinator.sweeps.group_steps import (
 from muster.model import Verdict
 from muster.wire.messages import Prepare
 from muster_coordinator.model.events import SendCommand, Ticked
+from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.sweep_records import Ending, GroupState
 from muster_coordinator.sweeps.group import (
     ABORT_GRACE_S,
@@ -25,6 +26,7 @@ from muster_coordinator.sweeps.group import (
     MOST_POSTPONED_S,
     PREPARING_S,
     RUN_GRACE_S,
+    Group,
 )
 from muster_coordinator.sweeps.group_events import CalledOff, GroupEvent, MemberDoubted, MemberLost
 from muster_coordinator.sweeps.group_table import TRANSITIONS, GroupStep
@@ -150,6 +152,32 @@ def test_silence_ends_every_phase_at_its_deadline(state: GroupState, within_s: f
     assert (made.state, made.ending) == (GroupState.ENDED, ending)
     assert [(blame.node, blame.reason) for blame in made.blamed] == [("2", "silent"), ("3", "silent")]
     assert [node for node, _ in sent(commands)] == (["2", "3"] if ending is Ending.TIMED_OUT else ["1", "2", "3"])
+
+
+def prepared_by(orders: Orders, name: str = "g", older: tuple[str, ...] = ()) -> list[str | None]:
+    """The secrets with which the members of a group are prepared, then the one of an order that is sent again."""
+    made = Group(name, TASK, ("1", "2"), ("by lot",), orders, 0.0, most_ranks={"1": 8, "2": 8})
+    answers = [accepted(node, knows_secrets=node not in older) for node in ("1", "2", "1")]
+    commands = [command for answer in answers for command in made.handle(answer, 1.0)]
+    told = (command.command for command in commands if isinstance(command, SendCommand))
+    return [order.secret for order in told if isinstance(order, Prepare)]
+
+
+def test_the_members_of_a_group_get_a_secret_of_their_own() -> None:
+    """All the same, also in an order that is sent again, and another one in each group and under each leader."""
+    mine, other, successor = (
+        prepared_by(Orders(7, b"key")),
+        prepared_by(Orders(7, b"key"), "h"),
+        prepared_by(Orders(7, b"new")),
+    )
+    assert {len(secrets) for secrets in (mine, other, successor)} == {3}
+    assert len({*mine, *other, *successor}) == 3
+    assert None not in mine
+
+
+def test_a_group_with_an_older_agent_has_no_secret() -> None:
+    """Its ranks could not prove that they know it."""
+    assert prepared_by(Orders(7, b"key"), older=("2",)) == [None, None, None]
 
 
 def test_members_are_not_blamed_for_a_late_coordinator() -> None:

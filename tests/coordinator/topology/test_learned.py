@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.cases import cases
+from tests.lots import examples
 
 from muster_coordinator.topology.learned import FEWEST_NODES, LEAST_GAP, LearnedLeaf, MeasuredPair, learn_leaves
 
@@ -65,14 +66,14 @@ def test_leaves_are_told_by_the_gap_between_inside_and_across():
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(50))
 @given(st.integers(2, 20), st.sampled_from((0.01, 0.02, 0.05)), st.floats(0, 0.5), SEEDS)
 def test_noise_makes_no_leaves(count, noise, missing, seed):
     """However few or many nodes there are and whatever was not measured."""
     assert learn_leaves(fabric((count,), noise=noise, missing=missing, seed=seed), {}) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.lists(st.floats(0.1, 0.95), max_size=4), SEEDS)
 def test_bad_nodes_of_one_leaf_make_no_leaves(shares, seed):
     """They are slow with everybody."""
@@ -80,7 +81,7 @@ def test_bad_nodes_of_one_leaf_make_no_leaves(shares, seed):
     assert learn_leaves(fabric((14,), noise=0.03, slow=slow.items(), seed=seed), {}) == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(
     st.lists(st.integers(FEWEST_NODES + 1, 9), min_size=2, max_size=4),
     st.sampled_from(((0.25, 0.05), (0.5, 0.05), (0.6, 0.03), (0.7, 0.02))),
@@ -97,7 +98,7 @@ def test_two_levels_with_noise_are_seen(sizes, level, seed):
     assert together(learn_leaves(pairs, {})) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(
     st.lists(st.integers(2, 9), min_size=2, max_size=5),
     st.floats(0, 0.6),
@@ -113,7 +114,7 @@ def test_a_leaf_that_is_named_is_one(sizes, missing, slow, seed):
     assert all(0 < leaf.confidence <= 1 for leaf in found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(20))
 @given(st.randoms(use_true_random=False), SEEDS)
 def test_neither_names_nor_order_matter(lots, seed):
     """Other names, another order of pairs and nodes: the same nodes are together."""

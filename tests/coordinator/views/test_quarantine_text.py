@@ -146,6 +146,7 @@ def scheduled(mark=Mark.NONE, **known):
             {"retest_at": AT, "requirement": REQUIRED},
             [FOUND, f"Retest after {TIME} once all faults have cleared"],
         ),
+        ({"retest_at": AT, "hold": Hold(by="ann", reason="a fan", at=AT)}, ["Hold by ann: a fan"]),
         (
             {"retest_at": AT, "needs_person": "drained 4 times"},
             ["Stays out until `muster quarantine release n1`: drained 4 times"],

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import ClientSession, ClientTimeout
 from aiohttp.test_utils import TestClient, TestServer
-from tests.coordinator.offline_shell import EPOCH, offline_shell
+from tests.coordinator.offline_shell import EPOCH, offline_shell, running
 from tests.coordinator.web.described import is_described
 from tests.coordinator.web.messages import check_info, report
 
@@ -73,7 +73,7 @@ async def api(data_dir, access):
     pipeline.fleet.restore(await store.saved(), pipeline.clock())
     shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)))
     listener, url = listen("127.0.0.1:0")
-    async with shell.running(), serving(application(shell.routes(store), access), listener):
+    async with running(shell), serving(application(shell.routes(store), access), listener):
         async with ClientSession(timeout=ClientTimeout(total=20)) as session:
             yield Api(session, url, shell, store)
         shell.stream.close()

@@ -16,7 +16,8 @@ from muster_coordinator.web.sessions import Right
 
 AUDIT = "/api/v1/audit"
 SAME = {"Sec-Fetch-Site": "same-origin"}
-SAID = {"by": "bob", "reason": "a fan"}
+BY = {"by": "bob"}
+SAID = BY | {"reason": "a fan"}
 ROW = {"check": "gemm", "metric": "rpm", "fail_below": 5.0, "source": "a test"}
 SWEEP = {"check": "gemm", "nodes": ["n1", "n2"]}
 OF_ROW = {"check": "gemm", "metric": "rpm"}
@@ -45,14 +46,14 @@ def changes(sweeps: list[int], baseline: str) -> list[tuple[str, str, str, Any, 
     return [
         ("POST", "/api/v1/nodes/{node}/hold", "hold_node", "n1", {"json": SAID}),
         ("POST", "/api/v1/nodes/{node}/release", "release_node", "n1", {"json": SAID}),
-        ("POST", "/api/v1/nodes/{node}/runs", "start_run", "n1", {"json": {"check": "gemm"}}),
+        ("POST", "/api/v1/nodes/{node}/runs", "start_run", "n1", {"json": {"check": "gemm", "by": "bob"}}),
         ("POST", "/api/v1/nodes/{node}/forget", "forget_node", "n5", {"json": SAID}),
         ("POST", "/api/v1/quarantine/unfreeze", "lift_freeze", None, {"json": SAID}),
-        ("POST", "/api/v1/sweeps", "start_sweep", ..., {"json": SWEEP}),
-        ("DELETE", "/api/v1/sweeps/{sweep}", "abort_sweep", sweeps[0], {}),
-        ("PUT", "/api/v1/references", "set_reference", '["gemm", "rpm", {}]', {"json": ROW}),
-        ("DELETE", "/api/v1/references", "remove_reference", '["gemm", "rpm", {}]', {"params": OF_ROW}),
-        ("DELETE", "/api/v1/baselines/{baseline}", "reset_baseline", baseline, {}),
+        ("POST", "/api/v1/sweeps", "start_sweep", ..., {"json": SWEEP | BY}),
+        ("DELETE", "/api/v1/sweeps/{sweep}", "abort_sweep", sweeps[0], {"params": BY}),
+        ("PUT", "/api/v1/references", "set_reference", '["gemm", "rpm", {}]', {"json": ROW | BY}),
+        ("DELETE", "/api/v1/references", "remove_reference", '["gemm", "rpm", {}]', {"params": OF_ROW | BY}),
+        ("DELETE", "/api/v1/baselines/{baseline}", "reset_baseline", baseline, {"params": BY}),
         ("POST", "/nodes/{node}/hold", "hold_node", "n2", {"data": SAID}),
         ("POST", "/nodes/{node}/release", "release_node", "n2", {"data": SAID}),
         ("POST", "/nodes/{node}/runs", "start_run", "n2", {"data": {"check": "gemm"}}),
@@ -95,7 +96,7 @@ async def test_every_change_has_an_entry(compared):
             assert rest == before, path
             assert entry["action"] == action
             assert subject is ... or entry["subject"] == subject
-            said = options.get("json") or options.get("data") or {}
+            said = options.get("json") or options.get("data") or options.get("params") or {}
             assert (entry["by"], entry["reason"]) == (said.get("by"), said.get("reason"))
 
 

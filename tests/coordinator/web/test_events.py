@@ -148,6 +148,20 @@ async def test_one_listener_too_many_cuts_off_the_oldest():
         assert (cut, stream.listeners) == ([0, 1], MOST_LISTENERS)
 
 
+async def test_a_client_with_many_listeners_keeps_out_nobody_but_itself():
+    """However many it opens, the other clients keep theirs, and a new client finds room."""
+    stream, cut = Stream(1), list[str]()
+
+    def listen(client: str) -> None:
+        listening.enter_context(stream.listen(None, partial(cut.append, client), client))
+
+    with ExitStack() as listening:
+        for client in ["operator", "page", *["greedy"] * 3 * MOST_LISTENERS, "late", "page"]:
+            listen(client)
+        assert stream.listeners == MOST_LISTENERS
+    assert set(cut) == {"greedy"}
+
+
 async def test_without_listeners_events_are_not_kept():
     """Except for a minute after the last listener has left, because it may come back."""
     now = 0.0

@@ -8,12 +8,18 @@ import pytest
 from aiohttp import web
 from tests.coordinator.web.acceptances import acceptance, sent
 
+from muster.connections import Connections
+from muster.http_server import CONNECTIONS
 from muster_coordinator.web.guard import ACCEPTANCE
-from muster_coordinator.web.large_bodies import AT_ONCE, LargeBodies
+from muster_coordinator.web.large_bodies import AT_ONCE, MOST_WAITING, LargeBodies
+from muster_coordinator.web.problems import Problem
 
 
 class Body:
     """A request whose body arrives when it may."""
+
+    app = {CONNECTIONS: Connections("api", 1)}
+    transport = None
 
     def __init__(self):
         self.may_arrive = asyncio.Event()
@@ -50,6 +56,24 @@ async def test_few_are_in_memory_and_a_slow_one_delays_no_other():
         body.may_arrive.set()
     await asyncio.gather(*tasks)
     assert len(done) == len(sent_in)
+
+
+async def test_who_comes_when_many_wait_is_sent_away():
+    """Otherwise slow senders would hold a connection each, and in the end all that there are."""
+    bodies, sent_in = LargeBodies(9), [Body() for _ in range(AT_ONCE + MOST_WAITING)]
+
+    async def take(body):
+        async with bodies.taken(body):
+            pass
+
+    tasks = [asyncio.create_task(take(body)) for body in sent_in]
+    await turns()
+    with pytest.raises(Problem, match="100 reports wait already") as refused:
+        await take(Body())
+    assert refused.value.status == 503
+    for body in sent_in:
+        body.may_arrive.set()
+    await asyncio.gather(*tasks)
 
 
 @pytest.mark.parametrize("is_refused", [False, True])

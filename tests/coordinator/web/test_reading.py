@@ -250,7 +250,7 @@ async def test_an_unknown_check_of_a_history_is_refused(compared):
 async def test_metrics_count_nodes_runs_and_refusals(fleet):
     """The exposition has what an operator watches."""
     await fleet.feed(report("n1", 1, 2))
-    fleet.shell.link.refused["malformed"] += 1
+    fleet.shell.link.of_nodes.refused["malformed"] += 1
     text = await fleet.get("/metrics")
     assert 'muster_messages_refused_total{kind="malformed"} 1.0' in text
     assert "muster_runs_total 2.0" in text

@@ -35,6 +35,15 @@ def test_sessions_are_bounded():
     assert len(sessions) == 1
 
 
+def test_readers_end_no_session_of_an_operator():
+    """Somebody with the reader's token may log in as often as they like, and only readers lose their sessions."""
+    sessions = Sessions()
+    operator, _ = sessions.open(Right.CHANGE, "ann", 0.0)
+    for number in range(MOST_SESSIONS + 1):
+        sessions.open(Right.READ, None, float(number))
+    assert sessions.find(operator, 0.0) is not None
+
+
 @cases(
     "headers, is_encrypted, expected",
     [

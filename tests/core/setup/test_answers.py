@@ -23,7 +23,8 @@ CLUSTER = {"kind": FleetKind.KUBERNETES, "registry": "registry.internal:5000/gpu
         ({**HOSTS, "host": "a, DNS:b"}, "--host: 'a, DNS:b' is neither the name nor the address"),
         ({**HOSTS, "host": "hub\nlistener 1883"}, "--host: "),
         ({**HOSTS, "host": "hub_1"}, "--host: "),
-        ({**HOSTS, "expected_gpus": -1}, "--expect-gpus: -1 is less than nothing"),
+        ({**HOSTS, "host": "fe80::1%eth0"}, "--host: "),
+        ({**HOSTS, "expected_gpus": -1}, "--expect-gpus: no node has -1 GPUs; use 0 to 128"),
         ({**CLUSTER, "registry": 'r"}'}, "--registry: "),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import cases
+from tests.lots import examples
 
 np = pytest.importorskip("numpy")
 
@@ -131,14 +132,14 @@ def test_simgrid_gets_the_same(capacities, routes, ceilings, rates) -> None:
     assert rates_of(capacities, once, ceilings) == pytest.approx(rates, abs=1e-5)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(networks())
 def test_growing_step_by_step_gets_the_same(network) -> None:
     """Settling many bottlenecks at once is only quicker."""
     assert rates_of(*network) == pytest.approx([float(rate) for rate in grown(*network)])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(100))
 @given(networks())
 def test_every_flow_has_a_bottleneck(network) -> None:
     """No link carries more than it can; each flow is at its ceiling, or the fastest on a link that is full."""
@@ -157,7 +158,7 @@ def test_every_flow_has_a_bottleneck(network) -> None:
         assert at_ceiling or any(rates[flow] > fastest[link] - 1e-6 for link in full & route.keys())
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(100))
 @given(networks(), st.integers(0, 6), st.integers(1, 30))
 def test_more_capacity_never_slows_the_slowest(network, link: int, more: int) -> None:
     """A single flow may get less, because others can grow beside it; the slowest flow gets no less."""

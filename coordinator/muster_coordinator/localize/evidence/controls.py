@@ -15,25 +15,15 @@ link lets through 240 GB/s. In the fourth round n7 runs beside two control pairs
 All functions take time in proportion to the number of runs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.threshold import Spread, Threshold, threshold_of
+from muster_coordinator.localize.significance import FEWEST_CONTROL_PAIRS
 from muster_coordinator.model.probes import GroupRun, RunOutcome
-
-FEW_BESIDE = 7
-"""With at most this number of other groups of several nodes beside it, a run hardly shares links.
-
-Chosen by simulation: of 300 nodes, links and rails that deliver 40 to 70 %, where links are 2:1 oversubscribed or ECMP
-has four ways, 288 are found. At 3, 251 are, because three suspects and two control pairs are too many for one round. At
-15, it is the same as at 7.
-"""
-
-FEWEST_PAIRS = 2
-"""The level is what this many control pairs have reached. A pair exceeds what is possible only if both of its nodes
-lie. If one node in twenty lies, all nodes of two pairs do so once in 160,000 draws."""
 
 
 class ControlPair(NamedTuple):
@@ -45,14 +35,24 @@ class ControlPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What each control has reached `alone`, and the control `pairs`."""
+    """What each control has reached `alone`, and the control `pairs`. `doubtful` ones were bad with others later."""
 
     alone: Mapping[str, float]
     pairs: tuple[ControlPair, ...]
+    doubtful: Set[str]
+
+    def lowest_alone(self, enough: int) -> float:
+        """The lowest value of a control alone; if there are `enough` others, without the doubtful ones.
+
+        Prevents: links between leaves carry 60 %. A node that delivers as much passes across them, runs alone, and is
+        slow inside its leaf again and again. What it reaches alone would be normal.
+        """
+        steady = [reached for node, reached in self.alone.items() if node not in self.doubtful]
+        return min(steady if len(steady) >= enough else self.alone.values())
 
     def pairs_missing(self, beside: int) -> int:
         """How many more control pairs must run before runs beside this number of groups can be compared with them."""
-        return max(FEWEST_PAIRS - len(self._reached(beside)), 0)
+        return max(FEWEST_CONTROL_PAIRS - len(self._reached(beside)), 0)
 
     def threshold(self, beside: int, spread: Spread) -> Threshold | None:
         """The threshold for runs across leaves beside this number of groups; None if control pairs are missing.
@@ -62,15 +62,10 @@ class Controls:
         if self.pairs_missing(beside):
             return None
         reached = self._reached(beside)
-        return threshold_of([min(value, reached[FEWEST_PAIRS - 1]) for value in reached], spread)
+        return threshold_of([min(value, reached[FEWEST_CONTROL_PAIRS - 1]) for value in reached], spread)
 
     def _reached(self, beside: int) -> list[float]:
         return sorted((pair.reached for pair in self.pairs if pair.beside >= beside), reverse=True)
-
-
-def is_beside_few(run: GroupRun) -> bool:
-    """Whether a run hardly shared links with other groups."""
-    return run.beside <= FEW_BESIDE
 
 
 def controls_of(
@@ -79,18 +74,23 @@ def controls_of(
     clears: Callable[[GroupRun], bool],
     is_bad: Callable[[GroupRun], bool],
 ) -> Controls:
-    """The controls in these runs: nodes that a run with others had cleared, and that had no bad one."""
+    """The controls in these runs: nodes that a run with others had cleared, and that had no bad one.
+
+    More than one bad run afterwards makes them doubtful. A single one may be the fault of its partner.
+    """
     alone: dict[str, float] = {}
     pairs: list[ControlPair] = []
     cleared: set[str] = set()
-    bad: set[str] = set()
+    bad: Counter[str] = Counter()
     for run in runs:
         together, reached = len(run.members) > 1, run.objective if run.outcome is RunOutcome.GOOD else None
-        if reached and cleared.issuperset(run.members) and bad.isdisjoint(run.members):
+        if reached and cleared.issuperset(run.members) and not any(bad[node] for node in run.members):
             if not together:
                 alone.setdefault(run.members[0], reached)
-            elif is_beside_few(run) and not fabric.is_inside(run.members):
+            elif run.beside <= fabric.few_beside and not fabric.is_inside(run.members):
                 pairs.append(ControlPair(run.beside, reached))
-        if together:
-            (bad if is_bad(run) else cleared if clears(run) else set()).update(run.members)
-    return Controls(alone, tuple(pairs))
+        if together and is_bad(run):
+            bad.update(run.members)
+        elif together and clears(run):
+            cleared.update(run.members)
+    return Controls(alone, tuple(pairs), frozenset(node for node in alone if bad[node] > 1))

@@ -12,16 +12,20 @@ each. a and c are cleared. d and e have shown nothing.
 Each cached property takes time in proportion to the number of runs times their members, once.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric, Path, sides_of
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
+from muster_coordinator.localize.evidence.population import slow_alike
+from muster_coordinator.localize.evidence.reached import best_of_nodes
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
-from muster_coordinator.model.probes import GroupRun, Site
+from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL
+from muster_coordinator.model.probes import GroupRun, RunOutcome, Site
 
 FEWEST_BARELY_SLOW = 3
 """Chosen by simulation: of 4,200 healthy sweeps of 3 to 8 nodes at noise of 20 %, 5 convict a node. At 2, it is
@@ -39,12 +43,23 @@ class GroupEvidence:
     @cached_property
     def thresholds(self) -> SweepThresholds:
         """The typical values, and the thresholds for slow runs."""
-        return SweepThresholds(self.runs, self.fabric, self.hardware)
+        declared = self._thresholds_of_declared
+        return replace(declared, hardware=self.hardware) if self.hardware.slow_alike else declared
+
+    @cached_property
+    def _thresholds_of_declared(self) -> SweepThresholds:
+        """Those if every node is of the kind that it has declared."""
+        return SweepThresholds(self.runs, self.fabric, KnownHardware(self.sites))
 
     @cached_property
     def _bad(self) -> tuple[bool, ...]:
         """For each run, whether it was bad."""
         return tuple(map(self.thresholds.is_bad, self.runs))
+
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """The nodes that had a run which was not void."""
+        return frozenset(node for run in self.runs if run.outcome is not RunOutcome.VOID for node in run.members)
 
     @cached_property
     def fabric(self) -> KnownFabric:
@@ -53,8 +68,9 @@ class GroupEvidence:
 
     @cached_property
     def hardware(self) -> KnownHardware:
-        """Which nodes are compared with each other."""
-        return KnownHardware(self.sites)
+        """Which nodes are compared with each other: those of one declared kind, but for those that are slow alike."""
+        declared = self._thresholds_of_declared
+        return replace(declared.hardware, slow_alike=slow_alike(declared))
 
     def neighbours(self, node: str) -> frozenset[str]:
         """The other nodes of its leaf with which a node is compared."""
@@ -78,11 +94,30 @@ class GroupEvidence:
                         histories[node].own_failures.append(run)
             else:
                 passed = run.is_pass and not bad
-                unclear = passed and len(run.members) > 1 and not self.thresholds.clears(run)
                 for node in run.members:
                     (histories[node].good if passed else histories[node].void).append(run)
-                    histories[node].unclear += [run] if unclear else []
+                if passed and len(run.members) > 1:
+                    for node in {*run.members} - self.thresholds.cleared_by(run):
+                        histories[node].unclear.append(run)
         return histories
+
+    @cached_property
+    def best_elsewhere(self) -> Mapping[str, float]:
+        """The most that each node has reached in good runs beyond its leaf, unless others may have slowed them; or 0.
+
+        Kept, because a large leaf has many suspects that ask for each of its nodes.
+        """
+        return {
+            node: max(
+                (
+                    run.objective or math.inf
+                    for run in history.good_together
+                    if not self.fabric.is_inside(run.members) and not self.thresholds.is_contended(run)
+                ),
+                default=0.0,
+            )
+            for node, history in self.histories.items()
+        }
 
     @cached_property
     def cleared(self) -> frozenset[str]:
@@ -95,12 +130,30 @@ class GroupEvidence:
         found: set[str] = set()
         for run, bad in zip(self.runs, self._bad, strict=True):
             self._update_cleared(found, run, bad=bad)
-        return frozenset(found)
+        return frozenset(found) - self._never_better
+
+    @cached_property
+    def _never_better(self) -> frozenset[str]:
+        """Rule: a node is not cleared while its best run with others is nearer to a slow one than to normal.
+
+        Prevents: the links between leaves carry 75 % of what a NIC does, and a2 delivers 70 %. It passes across leaves
+        and is slow inside, where 100 % is normal.
+        """
+        together = [(run, bad) for run, bad in zip(self.runs, self._bad, strict=True) if len(run.members) > 1]
+        nearer: dict[str, float] = {}
+        for run in (run for run, bad in together if bad and self.thresholds.is_slow(run)):  # a liar claims what broke
+            threshold = self.thresholds.of(run)
+            middle = math.sqrt((run.objective or 0.0) * threshold.typical) if threshold is not None else 0.0
+            nearer |= {node: max(middle, nearer.get(node, 0.0)) for node in run.members}
+        best = best_of_nodes(run for run, bad in together if not bad)
+        return frozenset(node for node, middle in nearer.items() if 0 < best.get(node, 0.0) < middle)
 
     def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
         if bad:
             cleared.difference_update(suspected_members(run) if run.crashed else ())
-        elif run.is_pass and (self.thresholds.clears(run) if len(run.members) > 1 else self.thresholds.only_alone):
+        elif run.is_pass and len(run.members) > 1:
+            cleared.update(self.thresholds.cleared_by(run))
+        elif run.is_pass and self.thresholds.only_alone:
             cleared.update(run.members)
 
     @cached_property
@@ -122,8 +175,13 @@ class GroupEvidence:
         Prevents: a and b are a3 nodes in a fleet of a4 nodes, and reach 0.7 where others reach 1.5. Both are slow alone
         and with everyone, and would be convicted although each is as fast as an a3 node can be.
         """
-        passed = {self.sites[node].hardware_kind for node in self.cleared} - {None}
+        fast = {node for run in self.runs if self._reaches_the_best(run) for node in run.members}
+        passed = {self.sites[node].hardware_kind for node in self.cleared & fast} - {None}
         return frozenset(kind for kind in self.hardware.rare.keys() - passed if kind is not None and passed)
+
+    def _reaches_the_best(self, run: GroupRun) -> bool:
+        """Whether a run is no slower than the best runs of its kinds by what could be another kind of hardware."""
+        return run.objective is None or run.objective >= (1 - LEAST_SHORTFALL) * self.thresholds.like(run).best
 
     def is_of_unproven_hardware(self, node: str) -> bool:
         return self.sites[node].hardware_kind in self.unproven_hardware
@@ -133,14 +191,25 @@ class GroupEvidence:
         return self.thresholds.is_slow(run) and any(map(self.is_of_unproven_hardware, run.members))
 
     @cached_property
+    def crossed(self) -> frozenset[Path]:
+        """The paths between two leaves across which runs have shown something."""
+        telling = (run.members for run in self.runs if run.outcome is not RunOutcome.VOID)
+        paths = frozenset().union(*map(self.fabric.paths, telling))
+        return frozenset(path for path in paths if path.of_leaves and path.ends[0] != path.ends[1])
+
+    @cached_property
+    def uncrossed(self) -> frozenset[Path]:
+        """The other paths between two leaves. Takes time in proportion to all pairs of leaves."""
+        pairs = combinations(sorted(self.fabric.leaves), 2)
+        return frozenset(Path(pair, of_leaves=True) for pair in pairs) - self.crossed
+
+    @cached_property
     def uncrossed_between_kinds(self) -> frozenset[Path]:
-        """The paths between leaves that have no kind of hardware in common, without those that a group crossed."""
+        """Those of `uncrossed` between leaves that have no kind of hardware in common."""
         if not self.hardware.are_several:
             return frozenset()
         kinds = {leaf: self.hardware.kinds_of(nodes) for leaf, nodes in self.fabric.leaves.items()}
-        pairs = (pair for pair in combinations(sorted(kinds), 2) if kinds[pair[0]].isdisjoint(kinds[pair[1]]))
-        crossed = frozenset().union(*(self.fabric.paths(run.members) for run in self.runs))
-        return frozenset(Path(pair, of_leaves=True) for pair in pairs) - crossed
+        return frozenset(path for path in self.uncrossed if kinds[path.ends[0]].isdisjoint(kinds[path.ends[1]]))
 
     def runs_missing_beyond_noise(self, bad: Sequence[GroupRun]) -> int:
         """How many more runs like `bad` are needed before noise does not explain them.

@@ -11,7 +11,7 @@ Takes time in proportion to the nodes, once.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from muster_coordinator.model.probes import Site
@@ -23,11 +23,20 @@ ComparedKind = str | None
 """The name of a kind of hardware; None if nobody has declared it."""
 
 
+def name_of(kind: ComparedKind) -> str:
+    """The name of a kind for people."""
+    return kind or "of unknown kind"
+
+
 @dataclass(frozen=True)
 class KnownHardware:
-    """The kinds of hardware according to the `sites`, which are in topology order."""
+    """The kinds of hardware according to the `sites`, which are in topology order.
+
+    `slow_alike` has nodes that have shown to be of a kind that nobody has declared, with its name.
+    """
 
     sites: Mapping[str, Site]
+    slow_alike: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def kinds(self) -> Mapping[ComparedKind, tuple[str, ...]]:
@@ -67,7 +76,8 @@ class KnownHardware:
     @cached_property
     def _kind_by_node(self) -> Mapping[str, ComparedKind]:
         kinds = ((node, site.hardware_kind) for node, site in self.sites.items())
-        return {node: self._most_frequent if kind in self.rare else kind for node, kind in kinds}
+        declared = {node: self._most_frequent if kind in self.rare else kind for node, kind in kinds}
+        return {**declared, **self.slow_alike}
 
     @cached_property
     def _declared(self) -> Mapping[ComparedKind, list[str]]:

@@ -1,8 +1,8 @@
 """What nodes and runs have reached: the best value of each node, and the values of runs without repeated ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from muster_coordinator.model.probes import GroupRun
+from muster_coordinator.model.probes import GroupRun, RunOutcome
 
 NEAR = 0.75
 """If a node is healthy, its other runs reach this share of its best run.
@@ -11,6 +11,37 @@ It lies between what bad parts deliver (up to 70 % in the benchmark) and the 85 
 Measured by simulation, in 960 round robins where half of the nodes reach 0.5: at 0.375, 0.5 becomes typical and all
 4,320 slow nodes are cleared. At 0.75 and at 1, none is; at 0.9, 16 are.
 """
+
+
+ALIKE = 1.1
+"""Runs that the same part limits, or nodes of one kind alone, differ by less: five standard deviations of the noise of
+a usual fabric.
+"""
+
+
+VARYING = 1.25
+"""Noise and another group beside it change what a run across a bad part reaches by less."""
+
+
+def amount_reached(run: GroupRun) -> float:
+    """What a run reached; 0 if it broke, whatever its members claim then."""
+    return (run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0
+
+
+def are_alike(levels: Sequence[float]) -> bool:
+    """Whether one part may have limited runs that reached these."""
+    return max(levels) <= ALIKE * min(levels)
+
+
+def varies(levels: Collection[float]) -> bool:
+    """Whether these differ more than runs across one bad part do, whatever runs beside them."""
+    return max(levels, default=0.0) > VARYING * min(levels, default=0.0)
+
+
+def number_near_highest(levels: Collection[float]) -> int:
+    """How many of these differ from the highest by no more than runs across one bad part do, whatever runs beside."""
+    highest = max(levels, default=0.0)
+    return sum(VARYING * level >= highest for level in levels)
 
 
 def best_of_nodes(runs: Iterable[GroupRun]) -> dict[str, float]:

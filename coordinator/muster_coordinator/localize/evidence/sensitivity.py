@@ -48,14 +48,16 @@ class Sensitivity:
     def smallest_loss(self) -> float | None:
         """The smallest loss, as a share, that would have been found in every cleared node; 1 if none was compared.
 
-        Each node counts with the run that would have shown most. None if nothing was measured.
+        Each node counts with the run with others that would have shown most: a run alone does not show its link. None
+        if nothing was measured.
         """
         losses = (self._smallest_loss(node) for node in self.evidence.cleared - self.uncompared)
         found = max((loss for loss in losses if loss is not None), default=1.0)
         return found if self._measured else None
 
     def _smallest_loss(self, node: str) -> float | None:
-        compared = self._compared(node, self.evidence.histories[node].good)
+        history = self.evidence.histories[node]
+        compared = self._compared(node, history.good_together or history.good)
         losses = map(self.evidence.thresholds.smallest_loss, compared)
         return min((loss for loss in losses if loss is not None), default=None)
 

@@ -8,12 +8,12 @@ The cached properties take O(n log n) for n runs, once.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.controls import FEW_BESIDE, Controls, controls_of, is_beside_few
+from muster_coordinator.localize.evidence.controls import Controls, controls_of
 from muster_coordinator.localize.evidence.fabric import KnownFabric
-from muster_coordinator.localize.evidence.reached import best_of_nodes, without_repeated
+from muster_coordinator.localize.evidence.reached import NEAR, best_of_nodes, without_repeated
 from muster_coordinator.localize.evidence.run_kinds import FEWEST_ACROSS, RunKind, RunsByKind
 from muster_coordinator.localize.evidence.threshold import (
     LEAST_SHORTFALL,
@@ -44,8 +44,15 @@ Example: runs differ by 8 %, and less than half is slow. A pair that reached 0.7
 65 %. They run again, and if they never reach 0.72, they are inconclusive.
 """
 
+NOISE_BELOW = 2.0
+"""Where links between leaves carry less than NICs do, a node that has lost as much hardly shows there. So a run across
+leaves clears its members only if it is no lower than typical by more than noise of this many standard deviations.
+
+Example: links carry 75 %, and runs differ by 2 %. A pair that reached 70 % runs again, inside leaves.
+"""
+
 MANY_ALONE = 3
-"""With more nodes alone for each one that may lie, those who ran alone are not suspects only."""
+"""With more nodes alone for each one that may lie, or all of them, those who ran alone are not suspects only."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,15 @@ class Thresholds:
         """For runs of one node."""
         return self._alone(self._spread[RunKind.ALONE])
 
+    def alone_for(self, normal: float) -> Threshold | None:
+        """For runs of one node if healthy ones reach `normal`, even if most that have run alone are slow.
+
+        Prevents: 60 % of 4,096 nodes reach half, and 5 % are broken in every degree. Most of those that run alone reach
+        half, and below there is no gap. With these values the threshold would be at half of normal, amid the 60 %.
+        """
+        near = [min(value, normal) for value in self._kinds.compared[RunKind.ALONE] if value > NEAR * normal]
+        return threshold_of(near, self._spread[RunKind.ALONE])
+
     def of(self, run: GroupRun) -> Threshold | None:
         """The threshold for runs like this one. It is lower for nodes that share a host."""
         match self.kind_of(run):
@@ -106,7 +122,7 @@ class Thresholds:
     def noise_of(self, run: GroupRun) -> float:
         """The relative standard deviation of runs like this one if nothing is wrong."""
         kind = self.kind_of(run)
-        is_free = kind is RunKind.ACROSS and self.are_links_shared and is_beside_few(run)
+        is_free = kind is RunKind.ACROSS and self.are_links_shared and run.beside <= self.fabric.few_beside
         share = self._spread[RunKind.INSIDE if is_free else kind].share
         return max(share, SPREAD_ON_ONE_HOST) if run.on_one_host else share
 
@@ -142,8 +158,10 @@ class Thresholds:
         least, threshold = CLEARING * self.best, self.of(run)
         if threshold is None or run.on_one_host or run.is_judged:
             return least
-        noise = NOISE_ABOVE * self._spread[self.kind_of(run)].share
-        return max(least, (1 - MOST_HIDDEN) * (1 + noise) * threshold.typical)
+        noise = self._spread[self.kind_of(run)].share
+        least = max(least, (1 - MOST_HIDDEN) * (1 + NOISE_ABOVE * noise) * threshold.typical)
+        is_limited = threshold.typical < (1 - LEAST_SHORTFALL) * self.best
+        return max(least, (1 - NOISE_BELOW * noise) * threshold.typical) if is_limited else least
 
     def smallest_loss(self, run: GroupRun) -> float | None:
         """The smallest loss that a run like this one would have shown, as a share of what healthy nodes reach.
@@ -184,11 +202,13 @@ class Thresholds:
 
     def is_contended(self, run: GroupRun) -> bool:
         """Whether many groups beside a run across leaves may be what made it slow."""
-        return self.are_links_shared and not is_beside_few(run) and self.kind_of(run) is RunKind.ACROSS
+        is_among_many = self.are_links_shared and run.beside > self.fabric.few_beside
+        return is_among_many and self.kind_of(run) is RunKind.ACROSS
 
     def control_pairs_missing(self, beside: int) -> int:
         """How many more control pairs must run before runs beside this number of groups can be compared with them."""
-        return self._controls.pairs_missing(beside) if self.are_links_shared and beside <= FEW_BESIDE else 0
+        is_few = beside <= self.fabric.few_beside
+        return self._controls.pairs_missing(beside) if self.are_links_shared and is_few else 0
 
     @cached_property
     def only_alone(self) -> bool:
@@ -203,19 +223,24 @@ class Thresholds:
     @property
     def controls_missing(self) -> int:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
-        return max(controls_needed(self.nodes, self.peers) - len(self._controls.alone), 0)
+        return max(self._controls_needed - len(self._controls.alone), 0)
+
+    @cached_property
+    def _controls_needed(self) -> int:
+        return controls_needed(self.nodes, self.peers)
 
     def _across(self, run: GroupRun) -> Threshold | None:
         """Of a run across leaves: the higher of the usual threshold and that of control pairs beside as many groups."""
-        return _higher(self._from_controls.get(run.beside), self.together)
+        if not self.are_links_shared or run.beside > self.fabric.few_beside:
+            return self.together
+        if run.beside not in self._from_controls:
+            self._from_controls[run.beside] = self._controls.threshold(run.beside, self._spread[RunKind.INSIDE])
+        return _higher(self._from_controls[run.beside], self.together)
 
     @cached_property
-    def _from_controls(self) -> Mapping[int, Threshold | None]:
-        """The thresholds from control pairs, by the number of other groups beside them; none without contention."""
-        if not self.are_links_shared:
-            return {}
-        spread = self._spread[RunKind.INSIDE]
-        return {beside: self._controls.threshold(beside, spread) for beside in range(FEW_BESIDE + 1)}
+    def _from_controls(self) -> dict[int, Threshold | None]:
+        """The thresholds from control pairs, by the number of other groups beside them."""
+        return {}
 
     @cached_property
     def _controls(self) -> Controls:
@@ -229,10 +254,23 @@ class Thresholds:
 
     @cached_property
     def _spread(self) -> Mapping[RunKind, Spread]:
-        """The spread of healthy runs; of runs of several nodes if there are any, since there are many."""
+        """The spread of healthy runs; of runs of several nodes if there are any, since there are many.
+
+        Where links between leaves may limit runs, contention may slow some, however few these are.
+        """
         spread = {kind: spread_of(values) for kind, values in self._kinds.compared.items()}
+        if self._may_links_limit:
+            spread[RunKind.ACROSS] = replace(spread[RunKind.ACROSS], few_below=0.0)
         together = RunKind.INSIDE if self.are_links_shared else RunKind.ACROSS
         return spread if self.only_alone else {**spread, RunKind.ALONE: spread[together]}
+
+    @property
+    def _may_links_limit(self) -> bool:
+        """Whether links between leaves slow runs, or may do so because somebody's leaf is unknown.
+
+        Prevents: connections collide on one of four ways, and all who met across the fullest ones run again.
+        """
+        return self.are_kinds_apart or self.are_links_shared or not self.fabric.all_leaves_known
 
     @cached_property
     def _together_on_one_host(self) -> Threshold | None:
@@ -288,10 +326,10 @@ class Thresholds:
         """
         best = best_of_nodes(run for run in self.runs if len(run.members) == 1)
         liars = self.liars
-        are_many = self.only_alone or len(best) > MANY_ALONE * liars
+        are_many = self.only_alone or len(best) > min(MANY_ALONE * liars, self.peers - 1)
         bounds = sorted(best.values(), reverse=True)[liars:][:1] if are_many else []
         if not self.only_alone and not self.controls_missing:
-            bounds.append(min(self._controls.alone.values()))
+            bounds.append(self._controls.lowest_alone(self._controls_needed))
         return max(bounds, default=None)
 
 

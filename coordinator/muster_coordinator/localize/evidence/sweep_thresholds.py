@@ -1,10 +1,10 @@
 """The thresholds of a whole sweep: one set for each kind of hardware, and for each mixture of kinds in a group.
 
 The idea: a4 nodes are compared with a4 nodes. A group of a3 and a4 nodes is as fast as its slowest member. So it is
-compared with groups of the slower kind, and shows that its members are healthy only if it is as fast as the faster one.
+compared with groups of the slower kind, and shows that a member is healthy only if it is as fast as groups of its kind.
 
-Example: pairs of a4 reach 400, pairs of a3 reach 200, and so do pairs of both. Such a pair is not slow, but it clears
-nobody: the a4 node may have lost half. A pair of both that reaches 160 is slow.
+Example: pairs of a4 reach 400, pairs of a3 reach 200, and so do pairs of both. Such a pair is not slow, and clears the
+a3 node. It does not clear the a4 node, which may have lost half. A pair of both that reaches 160 is slow.
 
 Takes what `slow_runs` takes, for the runs of each mixture.
 """
@@ -31,8 +31,10 @@ class SweepThresholds:
 
     def like(self, run: GroupRun) -> Thresholds:
         """Those for the runs that this one is compared with."""
-        kinds = self.hardware.kinds_of(run.members)
-        return self._alike.get(kinds) or self._of(kinds, ())
+        if (found := self._by_members.get(run.members)) is None:
+            kinds = self.hardware.kinds_of(run.members)
+            found = self._by_members[run.members] = self._alike.get(kinds) or self._of(kinds, ())
+        return found
 
     def among(self, kind: ComparedKind) -> Thresholds:
         """Those for runs whose members are all of this kind."""
@@ -87,9 +89,17 @@ class SweepThresholds:
         """Whether a run is bad, and slower than runs beside many other groups, too, if it is slow."""
         return self.like(run).is_bad_in_any_crowd(run)
 
-    def clears(self, run: GroupRun) -> bool:
-        """Whether a good run of several nodes also shows that its members are healthy, each for its kind."""
-        return all(thresholds.clears(run) for thresholds in (self.like(run), *self._of_members(run)))
+    def cleared_by(self, run: GroupRun) -> frozenset[str]:
+        """The members that a good run of several nodes shows to be healthy, each for its kind of hardware."""
+        kinds = self.hardware.kinds_of(run.members) if self.like(run).clears(run) else frozenset()
+        clear = {kind for kind in kinds if self.among(kind).clears(run)} if len(kinds) > 1 else kinds
+        return frozenset(node for node in run.members if self.hardware.kind_of(node) in clear)
+
+    @cached_property
+    def passed(self) -> frozenset[str]:
+        """The nodes that a good run with others has shown to be healthy."""
+        good = (run for run in self.runs if len(run.members) > 1 and self.is_good(run))
+        return frozenset().union(*map(self.cleared_by, good))
 
     def smallest_loss(self, run: GroupRun) -> float | None:
         """The smallest loss that a run like this one would have shown in each member, as a share."""
@@ -102,6 +112,11 @@ class SweepThresholds:
         """The thresholds for each kind of the members of a group of several kinds."""
         kinds = self.hardware.kinds_of(run.members)
         return map(self.among, kinds) if len(kinds) > 1 else ()
+
+    @cached_property
+    def _by_members(self) -> dict[tuple[str, ...], Thresholds]:
+        """What `like` has answered: rules ask for each run several times."""
+        return {}
 
     @cached_property
     def _alike(self) -> Mapping[frozenset[ComparedKind], Thresholds]:

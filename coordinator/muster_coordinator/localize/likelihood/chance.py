@@ -19,7 +19,6 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from muster_coordinator.localize.evidence.controls import is_beside_few
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
@@ -113,8 +112,8 @@ class Chances:
         return math.log(min(max(share, LEAST_REACHED), 1.0))
 
     def _crowd(self, run: GroupRun) -> Crowd:
-        is_broken = not self.evidence.thresholds.is_slow(run)
-        return Crowd(self.evidence.thresholds.kind_of(run), is_beside_few(run), is_broken)
+        thresholds, few = self.evidence.thresholds, self.evidence.fabric.few_beside
+        return Crowd(thresholds.kind_of(run), run.beside <= few, not thresholds.is_slow(run))
 
     @cached_property
     def _by_chance(self) -> Mapping[Crowd, Chance]:

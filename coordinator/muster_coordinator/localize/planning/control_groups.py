@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.evidence.hardware import ComparedKind
+from muster_coordinator.localize.evidence.slow_runs import MANY_ALONE
 from muster_coordinator.localize.planning.partners import PartnerPool
 from muster_coordinator.model.probes import Probe
 
@@ -28,12 +29,20 @@ def control_groups(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) 
 
 
 def _alone(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:
-    """Nodes that run alone beside suspects of their kind."""
+    """Nodes that run alone beside suspects of their kind.
+
+    Rule: in a fleet that is too small for controls, nearly all nodes run alone. Prevents: of four nodes, a was bad with
+    b, c and d. Only d had no bad run, so nobody would know whether a or its link is bad.
+    """
     alone = [node for probe in probes if len(probe.members) == 1 for node in probe.members]
     for kind in dict.fromkeys(map(evidence.hardware.kind_of, alone)):
-        for _ in range(evidence.thresholds.among(kind).controls_missing):
-            if (node := pools[kind].take_spotless()) is not None:
-                yield Probe((node,), ALONE.format(node))
+        thresholds = evidence.thresholds.among(kind)
+        missing = thresholds.controls_missing
+        found = [node for _ in range(missing) if (node := pools[kind].take_spotless()) is not None]
+        if len(found) < missing:
+            found += pools[kind].rest()[: MANY_ALONE * thresholds.liars - len(found)]
+            pools[kind].withdraw(found)
+        yield from (Probe((node,), ALONE.format(node)) for node in found)
 
 
 def _across(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:

@@ -8,11 +8,12 @@ a1-b1 and a2-c1 exchange partners, a1-a2 shows leaf a, and b1-c1 crosses another
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from muster_coordinator.localize.evidence.fabric import KnownFabric, Path
+from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.fabric import FEW_BESIDE, KnownFabric, Path
 from muster_coordinator.localize.significance import liars_among_peers
-from muster_coordinator.model.probes import Site
+from muster_coordinator.model.probes import Probe, Site
 from muster_coordinator.normal.normality import liars_among
 
 Members = tuple[str, ...]
@@ -24,6 +25,8 @@ Chosen by simulation (64 nodes, 2:1 oversubscribed, ECMP, work of others; 126 sw
 leaves, a sweep takes 2.1 runs for each node, and bad paths at 45 % pass. At a half, leaves of unequal size still take
 1.8 runs. At 2/3, all take 1.2, and these paths are found.
 """
+
+INSIDE = "{} and {} show what nodes of leaf {} reach; all runs so far crossed leaves"
 
 LEAST_INSIDE = 2
 """Two values make a level."""
@@ -81,6 +84,31 @@ def _with_a_few_inside(groups: Sequence[Members], sites: Mapping[str, Site]) -> 
         (one, first), (other, second) = crossing.take(leaf), crossing.take(leaf)
         others += [pair for pair in ((one, other), (first, second)) if not crossing.add(pair)]
     return [*crossing.pairs, *others] if crossing.paths >= enough else [*groups]
+
+
+def inside_for_the_first_time(evidence: GroupEvidence, healthy: Iterable[str]) -> list[Probe]:
+    """Pairs of these `healthy` nodes of one kind inside leaves, if all runs of their kind crossed leaves.
+
+    Prevents: 12 nodes at four leaves, 2:1 oversubscribed. Each path needs its pair, and all pairs reach half of what
+    nodes can do. A node that delivers 70 % would pass.
+    """
+    waiting: dict[str, str] = {}
+    found: list[Probe] = []
+    for node in healthy:
+        leaf = evidence.sites[node].leaf
+        if leaf is not None and (other := waiting.pop(leaf, None)) is not None:
+            found.append(Probe((other, node), INSIDE.format(other, node, leaf)))
+        elif leaf is not None:
+            waiting[leaf] = node
+    if not found or _have_run_inside(evidence, found[0].members):
+        return []
+    return found[: FEW_BESIDE + 1]
+
+
+def _have_run_inside(evidence: GroupEvidence, nodes: Members) -> bool:
+    """Whether nodes of this kind have run with others of their leaf."""
+    runs = evidence.thresholds.among(evidence.hardware.kind_of(nodes[0])).runs
+    return any(len(run.members) > 1 and evidence.fabric.is_inside(run.members) for run in runs)
 
 
 class CrossingPairs:

@@ -9,35 +9,36 @@ are still free. Every node is in at most one group of a round. The order is that
    pair, each meets a healthy partner first: that clears one of them, and controls for a run alone would cost as much.
 3. It then runs with a healthy partner, rail by rail if the check can: first from its rack, then from its leaf, then
    from elsewhere. It is cleared, or its link or rail is found.
-4. A path that was bad between healthy nodes runs again: see `path_retests`.
+4. A path that was bad between healthy nodes runs again, or was never crossed: see `path_retests`.
 5. Nodes whose bad runs are explained by another node clear each other. What two good runs did not clear runs alone.
 6. Nodes that were bad once and have passed since run alone a few more times, unless chance makes many runs slow.
 7. Healthy nodes cross the paths between leaves of different hardware.
 8. Suspects of earlier sweeps meet more partners while the suspicion is open.
-9. Controls run: see `control_groups`.
-10. All others meet once more if more passes were requested.
+9. Controls run: see `control_groups`. Others run inside leaves if nobody has: see `inside_pairs`.
+10. All others meet once more if more passes were requested: see `further_passes`.
 
-Example: 12 nodes in pairs, a4-c4 was slow. Next round: a4 with a1 and c4 with c1, two groups. c4 passes. a4 was slow
-again: next it runs alone, beside two controls, three groups.
+Example: a4-c4 was slow. Next round: a4 with a1 and c4 with c1. c4 passes. a4 was slow again: next it runs alone.
 
 A round of n nodes with b bad runs takes about O(n + b) plus, for each suspect, a walk over the free partners.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cached_property
+from itertools import chain
 
 from muster_coordinator.localize.diagnosis import Diagnosis
-from muster_coordinator.localize.evidence.controls import FEW_BESIDE
-from muster_coordinator.localize.evidence.evidence import FEWEST_BARELY_SLOW
+from muster_coordinator.localize.evidence.fabric import FEW_BESIDE
 from muster_coordinator.localize.evidence.hints import hints_of
+from muster_coordinator.localize.evidence.population import may_be_slow_alike
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.between_kinds import between_kinds
 from muster_coordinator.localize.planning.control_groups import control_groups
+from muster_coordinator.localize.planning.further_passes import further_passes
+from muster_coordinator.localize.planning.inside_pairs import inside_for_the_first_time
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
 from muster_coordinator.localize.planning.path_retests import PathRetests
 from muster_coordinator.localize.planning.probes import have_rails
 from muster_coordinator.localize.planning.suspects import SUSPECT_RUNS, SUSPECTED, partners_met
-from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.localize.rules.evidence_against import disjoint
 from muster_coordinator.model.probes import Probe, RunOutcome
 from muster_coordinator.normal.normality import liars_among
@@ -57,8 +58,8 @@ ENOUGH_ALIKE = 2
 partners, and this many that fail like it, a node runs no more."""
 
 MANY_SUSPECTS, FLEET_PER_QUIET_PAIR = 0.25, 8
-"""If more than this share of the fleet is suspected, shared links may be the cause. Where a pair runs for each eight
-nodes, half as many nodes use the links between leaves as in the first round, at most."""
+"""If more than this share is suspected, shared links may be the cause. With a pair for each eight nodes they are half
+as full as in the first round, at most."""
 
 ALONE = "{} was bad with others; a run alone shows whether the node itself is bad"
 INSIDE = "{} and {} tell whether leaf {} itself is bad"
@@ -69,7 +70,6 @@ MIX = "{} and {} are not suspected, and neither has passed yet"
 STRANGERS = "{} and {} were bad with others, and no node has passed yet"
 ALIKE = "{} and {} fail alike; they pass together if a switch that they share is bad"
 FRESH = "{} runs with {}, which has passed"
-ONCE_MORE = "one more pass over healthy nodes, across other paths"
 
 
 class NextRound:
@@ -102,26 +102,31 @@ class NextRound:
         self._try_alone([node for node in blamed if self._is_due_alone(node, among=len(blamed))])
         self._try_with_partner(blamed)
         self._try_alone([node for node in blamed if not self._has_run_alone(node)])
-        self._try_paths()
+        busy = self._try_paths()
         self._try_each_other([node for node in inconclusive if node in excused or node not in self._suspects])
         self._try_again()
-        self._try_paths_between_kinds()
+        free = (node for pool in self._pools.values() for node in pool.rest())
+        for probe in between_kinds(self._evidence, free, self._seed):
+            self._add(probe.members, probe.reason)
         self._try_suspects()
         self.probes += control_groups(self.probes, self._diagnosis, self._pools)
-        self._add_pass()
+        self._try_inside_for_the_first_time()
+        self.probes += further_passes(self._evidence, self._pools, self._passes, busy, self._seed)
 
     def _waiting(self) -> set[str]:
-        """The nodes about which no run of their own tells more: they are slow alike, or others represent them."""
+        """The nodes about which no run of their own tells more: they are as good as their like, or represented."""
         suspected, leaves = self._diagnosis.leaves.suspected, self._evidence.fabric.leaves
         behind = {node for leaf, chosen in suspected.items() for node in leaves[leaf] if node not in chosen}
-        return behind | self._diagnosis.nodes.slow_alike
+        for leaf, chosen in suspected.items():
+            if (turn := self._diagnosis.leaves.next_outside(leaf)) is not None:
+                behind.update(node for node in chosen if node != turn and self._has_run_alone(node))
+        return behind | self._diagnosis.clearance.cleared
 
     def _excused(self) -> set[str]:
         """The nodes whose bad runs are all explained by a suspected leaf that is not their own.
 
         Rule: they meet each other, and do not run alone. Prevents: leaf a is bad, and a1 to a4 have met b1, b2, c1 and
-        c2. These four would run alone, each beside controls, although b1-b2 and c1-c2 clear them in two runs. In 150
-        simulated sweeps with a bad leaf, that takes 10,875 node-runs instead of 8,375, for the same result.
+        c2. These four would run alone, each beside controls, although b1-b2 and c1-c2 clear them in two runs.
         """
         suspected = self._diagnosis.leaves.nodes_of_suspected
         return {
@@ -147,7 +152,7 @@ class NextRound:
 
     def _try_with_partner(self, nodes: Iterable[str]) -> None:
         free = [*filter(self._is_free, nodes)]
-        alike = self._diagnosis.links.alike - self._diagnosis.leaves.nodes_of_suspected
+        alike = self._diagnosis.links.one_switch.alike - self._diagnosis.leaves.nodes_of_suspected
         self._try_among([node for node in free if node in alike and len(self._met(node) & alike) < ENOUGH_ALIKE], ALIKE)
         for node in filter(self._is_free, free):
             if node not in alike or not self._has_failed_enough_alike(node):
@@ -187,11 +192,14 @@ class NextRound:
         return not self._used.isdisjoint(once)
 
     def _try_each_other(self, nodes: list[str]) -> None:
-        """Pairs nodes without unexplained bad runs; a node that is left over, or had void runs, meets a healthy one."""
-        histories = self._evidence.histories
-        self._try_alone(node for node in nodes if len(histories[node].unclear) > 1 and not self._has_run_alone(node))
+        """Pairs nodes without unexplained bad runs that have not met; others, or after void runs, a healthy one."""
+        histories, behind = self._evidence.histories, self._diagnosis.leaves.nodes_of_suspected
+        seen = (history for node, history in histories.items() if node not in behind)
+        often = 1 if may_be_slow_alike(seen, self._evidence.thresholds) else 2
+        unclear = (node for node in nodes if len(histories[node].unclear) >= often)
+        self._try_alone(node for node in unclear if not self._has_run_alone(node))
         able = [node for node in filter(self._is_free, nodes) if not histories[node].void]
-        for pair in self._pairs_of_a_kind(able):
+        for pair in (pair for pair in self._pairs_of_a_kind(able) if pair[1] not in self._met(pair[0])):
             self._add(pair, MIX.format(*pair))
         for node in nodes:
             if self._is_free(node):
@@ -235,9 +243,12 @@ class NextRound:
 
     def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
         met = self._met(node)
-        if self._has_met_enough(node):
+        if self._has_met_enough(node) or node in self._diagnosis.clearance.spoilers:  # these pass, and are not cleared
             return
         healthy = {other for run in self._diagnosis.clearance.runs_with_healthy(node) for other in run.others(node)}
+        hides_elsewhere = self._diagnosis.clearance.no_better_elsewhere(node)
+        if healthy and (hides_elsewhere or self._diagnosis.links.lacks_neighbour(node)):
+            healthy -= self._evidence.neighbours(node)
         elsewhere = self._pool(node).take_near(node, met | self._beside(node, met), healthy)
         partner = elsewhere or self._pool(node).take_near(node, met, healthy)
         if partner is not None:
@@ -250,18 +261,20 @@ class NextRound:
             return set()
         return set().union(*(self._evidence.sides.get(other, ()) for other in met))
 
-    def _try_paths(self) -> None:
+    def _try_paths(self) -> Set[str]:
+        """Runs pairs across suspected paths. Returns the leaves whose uplinks they need for themselves."""
         retests = PathRetests(self._diagnosis, self._pools, self._is_free)
-        for probe in retests.due():
+        for probe in chain(retests.due(), retests.never_crossed()):
             self._add(probe.members, probe.reason)
         if all(len(probe.members) == 1 for probe in self.probes):
             for probe in retests.due_quietly():
                 self._add(probe.members, probe.reason)
+        return retests.leaves_tried
 
-    def _try_paths_between_kinds(self) -> None:
-        free = (node for pool in self._pools.values() for node in pool.rest())
-        for probe in between_kinds(self._evidence, free, self._seed):
-            self._add(probe.members, probe.reason)
+    def _try_inside_for_the_first_time(self) -> None:
+        for pool in self._pools.values():
+            for probe in inside_for_the_first_time(self._evidence, pool.rest()):
+                self._add(probe.members, probe.reason)
 
     def _try_again(self) -> None:
         """Runs nodes alone once more that were bad across a path that had good runs too."""
@@ -280,22 +293,6 @@ class NextRound:
             pool.withdraw((record.node,))
             if (partner := pool.take_near(record.node, met, set())) is not None:
                 self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
-
-    def _add_pass(self) -> None:
-        """All healthy and free nodes run with others once more while more passes are wanted.
-
-        After a run that was barely slow, they show how much runs differ, while the suspects run with others.
-        """
-        barely_slow = filter(self._evidence.is_barely_slow, self._evidence.runs)
-        unsure = frozenset().union(*(self._hardware.kinds_of(run.members) for run in barely_slow))
-        for kind, pool in self._pools.items():
-            done = {node: len(self._evidence.histories[node].good_together) for node in pool.rest()}
-            wanted = max(self._passes, FEWEST_BARELY_SLOW if kind in unsure else 0)
-            lacking = [node for node, passes in done.items() if passes < wanted]
-            if len(lacking) > 1:
-                passes = max(done[node] for node in lacking)
-                groups = across_leaves([self._evidence.sites[node] for node in lacking], self._seed, passes)
-                self.probes += [Probe(group, ONCE_MORE) for group in groups]
 
     def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
         self._used.update(members)

@@ -9,6 +9,7 @@ A draw takes O(free nodes) at most; nodes at the end of a pool that are gone are
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 
@@ -75,16 +76,16 @@ class PartnerPool:
         return found or self._take_elsewhere(avoid, leaves) or self._take(self._all, avoid)
 
     def _take_elsewhere(self, avoid: Set[str], leaves: Set[str | None]) -> str | None:
-        """A partner from none of these leaves; None if most free nodes stand at them and several nodes may lie.
+        """A partner from none of these leaves. If most free nodes stand at them, its leaf has more nodes than may lie.
 
         Prevents: each liar declares a leaf of its own. n0 has met the real leaves, so only the liars' leaves are left,
         and n0 would meet liars only.
         """
         not_elsewhere = frozenset(avoid).union(*(self._by_leaf.get(leaf, ()) for leaf in leaves))
-        elsewhere = len(self._free) - len(self._free & not_elsewhere)
-        if 2 * elsewhere < len(self._free) and liars_among(len(self._sites)) > 1:
-            return None
-        return self._take(self._all, avoid, lambda other: self._sites[other].leaf not in leaves)
+        elsewhere, liars = len(self._free) - len(self._free & not_elsewhere), liars_among(len(self._sites))
+        fewest = liars + 1 if 2 * elsewhere < len(self._free) and liars > 1 else 0
+        fit = {leaf for leaf, nodes in self._leaf_sizes.items() if leaf not in leaves and nodes >= fewest}
+        return self._take(self._all, avoid, lambda other: self._sites[other].leaf in fit)
 
     def take_at(self, leaf: str, met: Set[str]) -> str | None:
         """A partner at `leaf` that is not among `met`."""
@@ -110,6 +111,10 @@ class PartnerPool:
         beyond = {node for node in self._free if leaf is not None and self._sites[node].leaf == leaf}
         other = self._take(self._all, beyond, self._spotless.__contains__)
         return None if other is None else (one, other)
+
+    @cached_property
+    def _leaf_sizes(self) -> Mapping[str | None, int]:
+        return Counter(site.leaf for site in self._sites.values())
 
     @cached_property
     def _order(self) -> list[str]:

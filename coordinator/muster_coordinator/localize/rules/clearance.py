@@ -13,6 +13,7 @@ from functools import cached_property
 
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.history import suspected_members
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached
 from muster_coordinator.localize.rules.node import NodeFaults
 from muster_coordinator.model.probes import GroupRun
 
@@ -44,6 +45,30 @@ class Clearance:
     def runs_with_healthy(self, node: str) -> list[GroupRun]:
         """The unexplained bad runs of a node in which all other members are healthy."""
         return [run for run in self.nodes.suspects.get(node, ()) if self.healthy.issuperset(run.others(node))]
+
+    def reached_with_healthy(self, node: str) -> float:
+        """The highest bandwidth of these runs, 0 if all broke: groups that shared links made the others slower."""
+        runs = self.runs_with_healthy(node)
+        return max(map(amount_reached, runs))
+
+    def no_better_elsewhere(self, node: str) -> list[GroupRun]:
+        """The good runs of a suspect with healthy nodes of other leaves that reached as little, and do not clear it.
+
+        Example: links between leaves carry 75 %, the link of a4 carries 65 %. a4 fails with a1. With b1 it reaches the
+        same, which is too little to clear it and too much to be slow. Both runs show what the link lets through.
+
+        None if it has reached more. Prevents: a4 stands at leaf b, and reaches with a1 what links between leaves carry.
+        """
+        evidence, history = self.nodes.evidence, self.nodes.evidence.histories[node]
+        if history.best_together > ALIKE * max(map(amount_reached, self.runs_with_healthy(node)), default=0.0):
+            return []
+        return [
+            run
+            for run in history.unclear
+            if not evidence.thresholds.is_contended(run)
+            and not evidence.fabric.is_inside(run.members)
+            and self.healthy.issuperset(run.others(node))
+        ]
 
     @cached_property
     def spoilers(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.hardware import ComparedKind
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, are_alike
 from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
@@ -28,14 +29,11 @@ node is also bad by itself with probability 0.15, 144 are convicted at 0.75, and
 changes: 146 are convicted. No healthy part is convicted with any of the three in 900 sweeps.
 """
 
-LARGE_LEAF, NODES_PER_WRONG_LABEL = 16, 8
-"""Size from which a leaf may have wrong labels, and the number of nodes for each of them. Labels come from lists that
-people keep. If 5 % of all labels are wrong, one leaf of 16 nodes in five has two. In a smaller leaf, the one node that
-passes may as well show that the switch is healthy.
+NODES_PER_WRONG_LABEL = 8
+"""Number of nodes of a leaf for each wrong label. Labels come from lists that people keep. If 5 % of all labels are
+wrong, one leaf of 16 nodes in five has two. In a leaf of fewer than eight nodes, the one node that passes may as well
+show that the switch is healthy.
 """
-
-ALIKE_AT_A_LEAF = 1.1
-"""What one switch lets through differs by less: five standard deviations of the noise of a usual fabric."""
 
 REPRESENTATIVES = 4
 """The other nodes of a leaf wait while this many run for all. If this many links that look healthy fail at once, there
@@ -59,26 +57,47 @@ class LeafFaults:
         switch a would be convicted. In 150 simulated sweeps with bad paths and a bad link, 12 healthy leaves are
         convicted without this rule, and none with it.
 
-        In a large leaf, one node in eight may pass: its label is wrong, and it stands elsewhere. Nodes that took no
-        part do not count, nor do nodes that are slow alike or need less: they tell nothing about the switch.
+        In a leaf of eight nodes or more, one in eight may pass: its label is wrong, and it stands elsewhere. Nodes that
+        took no part do not count, nor do nodes that need less: they tell nothing about the switch.
 
         Rule: nothing is suspected if only one leaf is known. Then no node is known to be at another leaf, and a slow
         fleet would look like a bad switch.
         """
-        evidence, slow_alike = self.clearance.nodes.evidence, self.clearance.nodes.slow_alike
+        evidence = self.clearance.nodes.evidence
         if len(evidence.fabric.leaves) < 2:
             return {}
-        failing = self.clearance.nodes.suspects.keys() - slow_alike - evidence.cleared
         found = {}
         for leaf, all_nodes in evidence.fabric.leaves.items():
-            suspects = [node for node in all_nodes if node in failing]
-            silent = slow_alike | self._need_less(all_nodes, suspects)
+            suspects = self._failing_at(all_nodes)
+            silent = self._need_less(all_nodes, suspects)
             nodes = [node for node in all_nodes if node not in silent]
             present = sum(evidence.histories[node].has_shown_something for node in nodes)
             enough = max(LEAST_AT_LEAF, MOST_OF_LEAF * present)
-            if len(suspects) >= enough and len(evidence.cleared.intersection(nodes)) <= _wrong_labels(len(nodes)):
+            passed = len(evidence.cleared.intersection(nodes))
+            if len(suspects) >= enough and passed <= self._wrong_labels(len(nodes), suspects):
                 found[leaf] = self._representatives(suspects)
         return found
+
+    def _failing_at(self, leaf: Sequence[str]) -> list[str]:
+        """The suspects among the nodes of a leaf that no run has cleared."""
+        suspects, cleared = self.clearance.nodes.suspects, self.clearance.nodes.evidence.cleared
+        return [node for node in leaf if node in suspects and node not in cleared]
+
+    def _wrong_labels(self, nodes: int, suspects: Sequence[str]) -> int:
+        """How many labels of a leaf may be wrong that seems to have this number of nodes, with these suspects."""
+        return max(nodes // NODES_PER_WRONG_LABEL, int(self._fail_alike(suspects)))
+
+    def _fail_alike(self, suspects: Sequence[str]) -> bool:
+        """Rule: one node may pass if all suspects reached the same with healthy nodes of several leaves.
+
+        Three links of one leaf hardly break alike, and no path explains them. Prevents: leaf a has three nodes and a
+        bad switch, and b4 has its label by mistake. b4 passes, so the switch would not be found.
+        """
+        runs = {node: self.clearance.runs_with_healthy(node) for node in suspects}
+        reached = [max(map(amount_reached, those), default=0.0) for those in runs.values()]
+        met = {other for node, those in runs.items() for run in those for other in run.others(node)}
+        leaves = self.clearance.nodes.evidence.fabric.leaves_of(met)
+        return len(leaves) > 1 and max(reached) > 0 and are_alike(reached)
 
     def _representatives(self, suspects: Sequence[str]) -> tuple[str, ...]:
         """Rule: nodes with void runs represent their leaf last.
@@ -101,7 +120,7 @@ class LeafFaults:
         found = set()
         for node in evidence.cleared.intersection(nodes) if reached else ():
             others = (most for kind, most in reached.items() if kind != evidence.hardware.kind_of(node))
-            if evidence.histories[node].best_together < ALIKE_AT_A_LEAF * max(others, default=0.0):
+            if evidence.histories[node].best_together < ALIKE * max(others, default=0.0):
                 found.add(node)
         return frozenset(found)
 
@@ -114,7 +133,7 @@ class LeafFaults:
         """
         nodes, found = self.clearance.nodes, set[str]()
         for leaf in nodes.evidence.fabric.leaves.values():
-            failing = sum(node in nodes.suspects and node not in nodes.evidence.cleared for node in leaf)
+            failing = len(self._failing_at(leaf))
             passed = len(self.clearance.cleared.intersection(leaf))
             if failing >= max(LEAST_AT_LEAF, MOST_OF_LEAF * (failing + passed)):
                 found.update(leaf)
@@ -138,18 +157,52 @@ class LeafFaults:
         """
         nodes, found = self.clearance.nodes, {}
         for leaf, representatives in self.suspected.items():
-            outside = [run for node in representatives for run in self.clearance.runs_with_healthy(node)[:1]]
             inside = self.bad_runs_inside(leaf)
+            outside = [run for node in representatives for run in self._outside(node, inside)[:1]]
             all_fail_outside = len(outside) == len(representatives)
             healthy_alone = all(map(nodes.is_healthy_alone, representatives))
             if (
                 not self.runs_inside_missing(leaf)
                 and all_fail_outside
                 and healthy_alone
+                and not self._lets_more_through(leaf, inside)
                 and not may_be_all_liars(nodes.evidence, leaf)
             ):
                 found[leaf] = nodes.culprit(Part.LEAF, (leaf,), (*inside, *outside))
         return found
+
+    def _lets_more_through(self, leaf: str, inside: Sequence[GroupRun]) -> bool:
+        """Whether nodes of a leaf have reached clearly more with other leaves than in the bad runs inside.
+
+        Rule: then its switch is not to blame. Prevents: a1 has a bad rail, so a1-a2 is slow. Connections collide on the
+        uplinks, so a2 and a3 are mostly as slow with others, and it clears neither that they were faster once.
+        """
+        evidence, most = self.clearance.nodes.evidence, max(map(amount_reached, inside), default=0.0)
+        nodes = evidence.fabric.leaves[leaf]
+        better = sum(evidence.histories[node].best_together > ALIKE * most for node in nodes)
+        return most > 0 and better > self._wrong_labels(len(nodes), self._failing_at(nodes))
+
+    def _outside(self, node: str, inside: Sequence[GroupRun]) -> list[GroupRun]:
+        """The bad runs of a node with healthy ones that the switch explains: they reached no more than those inside.
+
+        Prevents: leaves of three nodes, and the link of a1 hangs, so a1-a2 hangs. Across leaves, all share links, and
+        a2 and a3 are slow there. A single bad pair inside tells even less, so they must have reached as much then.
+        """
+        most = max(map(amount_reached, inside), default=0.0)
+        least = most / ALIKE if len(inside) == 1 else 0.0
+        runs = self.clearance.runs_with_healthy(node)
+        return [run for run in runs if least <= amount_reached(run) <= ALIKE * most]
+
+    def next_outside(self, leaf: str) -> str | None:
+        """The representative of a suspected leaf that runs with other leaves next; None if no other must wait.
+
+        Rule: one at a time after a single bad pair inside. Prevents: leaf a has three nodes, a bad switch, and
+        oversubscribed uplinks. a1-a2 reaches 160 inside, and a1, a2 and a3 reach 80 as long as all three run across.
+        """
+        inside = self.bad_runs_inside(leaf)
+        if len(inside) != 1 or self.runs_inside_missing(leaf):
+            return None
+        return next((node for node in self.suspected[leaf] if not self._outside(node, inside)), None)
 
     def bad_runs_inside(self, leaf: str) -> list[GroupRun]:
         """The unexplained bad runs among nodes of one leaf, each once, in topology order of the nodes."""
@@ -189,8 +242,3 @@ class LeafFaults:
         leaves, nodes = self.clearance.nodes.evidence.fabric.leaves, self.clearance.nodes
         settled = nodes.convicted.keys() | self.clearance.cleared
         return frozenset(node for leaf in self.convicted for node in leaves[leaf] if node not in settled)
-
-
-def _wrong_labels(nodes: int) -> int:
-    """How many labels of a leaf may be wrong that seems to have this number of nodes."""
-    return nodes // NODES_PER_WRONG_LABEL if nodes >= LARGE_LEAF else 0

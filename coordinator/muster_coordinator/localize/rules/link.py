@@ -14,20 +14,24 @@ Takes time in proportion to the suspects, times their bad runs, times the partne
 """
 
 import statistics
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.hardware import ComparedKind
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, number_near_highest
+from muster_coordinator.localize.likelihood.likelihood_ratio import candidates_among
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
-from muster_coordinator.localize.rules.leaf import ALIKE_AT_A_LEAF, LEAST_AT_LEAF, LeafFaults
+from muster_coordinator.localize.rules.leaf import LeafFaults
+from muster_coordinator.localize.rules.one_switch import OneSwitch
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.significance import crowds
-from muster_coordinator.model.probes import GroupRun, RunOutcome
+from muster_coordinator.model.probes import GroupRun
+
+SEVERAL = 2
+"""One label may be wrong: labels come from lists that people keep."""
 
 FEW_SIDES = 5
 """If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them.
@@ -35,22 +39,6 @@ FEW_SIDES = 5
 Chosen by simulation (1,800 sweeps of 8 to 40 nodes with unknown leaves, bad paths and bad links). At 5, 16
 healthy nodes are convicted, all in fleets with up to half of all paths bad, and 396 of 600 bad links are found. At 2,
 28 healthy nodes are convicted. At 10, 16 are, and 371 bad links are found.
-"""
-
-LEAST_ALIKE, SHARE_ALIKE = 2, 0.25
-"""One switch may be the cause if this many nodes, and this share of all that fail with everyone, fail alike.
-
-2 is the least for a switch. At 1, each node is alike to itself, and 3,254 bad nodes are found in 1,728 simulated sweeps
-instead of 3,581. At 4, switches with two or three nodes are missed: in 900 sweeps, 885 healthy nodes are convicted
-instead of none. The share is chosen by simulation: beside an undeclared switch with four nodes, 421 of 951 bad links
-are found in 120 sweeps. At 0.125, 126 are; at 0.5, 682 are, but 140 healthy nodes behind the switch are convicted.
-"""
-
-ALIKE = 1.25
-"""Nodes behind one bad switch differ by noise only; a quarter is much noise.
-
-Chosen by simulation (noise 2 to 10 %). At 1.12, six healthy nodes behind an undeclared switch are convicted in 900
-sweeps, and none at 1.25. At 1.5, only 190 of the 951 bad links above are found.
 """
 
 FEWEST_CONTROLS, CONTROLLED_LEAF = 2, 8
@@ -104,7 +92,8 @@ class LinkFaults:
         if len(neighbours) < CONTROLLED_LEAF - 1 or len(evidence.fabric.leaves) < 2:
             return False
         rounds = {run.round for other in neighbours for run in evidence.histories[other].good_together}
-        return sum(run.round in rounds for run in self.clearance.nodes.suspects[node]) < FEWEST_CONTROLS
+        slow = (*self.clearance.nodes.suspects[node], *self.clearance.no_better_elsewhere(node))
+        return sum(run.round in rounds for run in slow) < FEWEST_CONTROLS
 
     def _is_distinct_from_its_link(self, node: str) -> bool:
         nodes = self.clearance.nodes
@@ -138,65 +127,13 @@ class LinkFaults:
         return statistics.fmean(reached) if reached else 0.0
 
     @cached_property
-    def alike(self) -> frozenset[str]:
-        """Rule: if leaves are unknown, nodes that fail with everyone and alike are not convicted.
-
-        Prevents: a, b and c stand behind one bad switch that nobody has declared, and reach 0.5, 0.5 and 0.52 of normal
-        with everyone. Three healthy links would be convicted. At 0.1, 0.3 and 0.9 they fail differently, so one switch
-        is not the cause.
-
-        Nodes with known neighbours are not among them: their own leaf says whether its switch is bad.
-        """
-        nodes = self.clearance.nodes
-        if nodes.evidence.fabric.all_leaves_known:
-            return frozenset()
-        with_neighbours = {node for node in self._isolated if nodes.evidence.neighbours(node)}
-        candidates = nodes.suspects.keys() - nodes.evidence.cleared - with_neighbours
-        return alike({node: self._reached(node) for node in candidates if self.clearance.runs_with_healthy(node)})
+    def one_switch(self) -> OneSwitch:
+        """Which of the nodes whose links look bad may stand behind one switch."""
+        return OneSwitch(self.clearance, self.leaves, self._isolated.keys())
 
     @cached_property
     def _excused(self) -> frozenset[str]:
-        of_bad_leaves = self.leaves.mostly_failing | self.before.of_bad_leaves
-        return self.alike | self.perhaps_behind | self.alike_at_a_leaf | of_bad_leaves
-
-    @cached_property
-    def alike_at_a_leaf(self) -> frozenset[str]:
-        """Rule: if two nodes of a leaf fail with everyone and alike, none of their links is convicted.
-
-        Two bad links of one leaf rarely reach the same. Prevents: leaf a has a bad switch, and three healthy nodes are
-        labelled as if they stood there. They pass, so the switch is not convicted, but 13 healthy links would be.
-        """
-        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
-        return frozenset(node for nodes in leaves for node in self._crowd(self._isolated.keys(), nodes, LEAST_ALIKE))
-
-    @cached_property
-    def perhaps_behind(self) -> frozenset[str]:
-        """Rule: a node that fails with everyone like several suspects of one leaf is not convicted.
-
-        Prevents: leaf a has a bad switch or bad uplinks, and a4 is labelled as if it stood at leaf b. Its link looks
-        bad: it passes alone, and is slow with nodes of all leaves, those of leaf b included.
-        """
-        suspects = self.clearance.nodes.suspects.keys()
-        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
-        crowded = (level for nodes in leaves for level in self._crowd(suspects, nodes, LEAST_AT_LEAF).values())
-        convicted = (max(run.objective or 0.0 for run in culprit.runs) for culprit in self.leaves.convicted.values())
-        levels = sorted((*crowded, *convicted))
-        return frozenset(node for node in self._isolated if _has_near(levels, self._reached(node)))
-
-    def _crowd(self, suspects: Set[str], leaf: Iterable[str], least: int) -> Mapping[str, float]:
-        """What suspects of a `leaf` have reached with healthy nodes that are at least `least` and fail alike.
-
-        Rule: they are also a quarter of those of the leaf that fail or have passed. Prevents: of 16 nodes, two have bad
-        links that let through the same, and 14 pass. Two bad links would be excused.
-        """
-        failing = suspects & {*leaf}
-        reached = {node: self._reached(node) for node in failing if self._is_bad_without_contention(node)}
-        telling = len(failing | self.clearance.cleared.intersection(leaf))
-        return {node: reached[node] for node in crowds(reached, ALIKE_AT_A_LEAF, max(least, SHARE_ALIKE * telling))}
-
-    def _is_bad_without_contention(self, node: str) -> bool:
-        thresholds = self.clearance.nodes.evidence.thresholds
-        return not all(map(thresholds.is_contended, self.clearance.runs_with_healthy(node)))
+        return self.one_switch.excused | self.before.of_bad_leaves
 
     @cached_property
     def _isolated(self) -> Mapping[str, list[GroupRun]]:
@@ -234,7 +171,7 @@ class LinkFaults:
         nodes = self.clearance.nodes
         runs = self._with_different_partners(node)
         others = self._not_convicted[nodes.evidence.hardware.kind_of(node)] - 1
-        candidates = len(nodes.evidence.sites)
+        candidates = candidates_among(len(nodes.evidence.sites))
         missing = nodes.ratios.runs_missing(runs, candidates)
         if self._is_at_unknown_place(node) and nodes.ratios.runs_missing(runs[:-1], candidates):
             missing += 1
@@ -242,7 +179,7 @@ class LinkFaults:
         return max(
             min(missing, others - len(runs)),
             nodes.evidence.runs_missing_beyond_noise(with_healthy),
-            drawn_partners_missing(nodes.evidence, node, with_healthy),
+            drawn_partners_missing(nodes.evidence, node, [*with_healthy, *self.clearance.no_better_elsewhere(node)]),
         )
 
     def log_ratio(self, node: str) -> float:
@@ -251,7 +188,7 @@ class LinkFaults:
 
     def _with_different_partners(self, node: str) -> list[GroupRun]:
         suspects = self.clearance.nodes.suspects
-        bad = {run.others(node): run for run in suspects[node] if not self._crosses_bad_path(run)}
+        bad = {run.others(node): run for run in suspects[node] if not self._may_be_the_fabric(run)}
         return [bad[partners] for partners in disjoint(bad)]
 
     @cached_property
@@ -263,10 +200,11 @@ class LinkFaults:
             for kind, alike in nodes.evidence.hardware.kinds.items()
         }
 
-    def _crosses_bad_path(self, run: GroupRun) -> bool:
-        """Whether healthy nodes were bad across the path between leaves that a pair crossed, and never good."""
-        paths = self.clearance.nodes.evidence.fabric.paths(run.members)
-        return any(path.of_leaves for path in paths & self.paths.never_good.keys())
+    def _may_be_the_fabric(self, run: GroupRun) -> bool:
+        """Whether a pair met at a suspected leaf, or across a path between leaves that was bad and never good."""
+        paths = self.clearance.nodes.evidence.fabric.paths(run.members) & self.paths.never_good.keys()
+        at_leaf = not self.leaves.nodes_of_suspected.isdisjoint(run.members)
+        return at_leaf or any(path.of_leaves for path in paths)
 
     def _is_at_unknown_place(self, node: str) -> bool:
         """Whether no other node is known to be at its leaf, and there are too many sides to try all.
@@ -282,8 +220,10 @@ class LinkFaults:
     def _may_be_a_path(self, node: str) -> bool:
         """Whether all healthy partners of a suspect may stand across something bad.
 
-        Rule: if its leaf has other nodes, one of its healthy partners must be of that leaf.
+        Rule: if its leaf has other nodes, one of its healthy partners must be of that leaf, and its place certain.
         Prevents: a4 fails with c1, c2 and c3. The path from leaf a to leaf c may be bad.
+        Rule: if no other node shows what its leaf does, it must fail with nodes of two leaves, and what it reaches must
+        hardly vary while few groups run. Prevents: a4 has no label, and its leaf has few uplinks.
         Rule: if its leaf is unknown and a link between others is bad, it must fail at both ends of one such link.
         Prevents: b-h is bad and a fails with b, c, d and e. The same switch may be behind both.
         Rule: if its leaf is unknown, it must fail on each side, or on two if there are more than five.
@@ -292,9 +232,11 @@ class LinkFaults:
         """
         evidence, partners = self.clearance.nodes.evidence, self._healthy_partners(node)
         if neighbours := evidence.neighbours(node):
-            return not any(neighbours.issuperset(others) for others in partners)
+            return not any(neighbours.issuperset(others) for others in partners) or self._is_place_doubtful(node)
         met = {other for others in partners for other in others}
-        if evidence.fabric.neighbours(node) and self._may_be_fabric(node, met):
+        if self._are_at_one_leaf(met) or self._varies_quietly(node):
+            return True
+        if evidence.fabric.neighbours(node) and self._may_be_fabric(node):
             return True
         if self.paths.suspected and not any(met.issuperset(path.ends) for path in self.paths.suspected):
             return True
@@ -302,16 +244,83 @@ class LinkFaults:
         known = len(self._sides(node))
         return len(sides) < min(known, FEW_SIDES if known <= FEW_SIDES else 2)
 
-    def _may_be_fabric(self, node: str, met: set[str]) -> bool:
-        """Whether the leaf or a path may be bad, for a node whose leaf has nodes of other hardware only.
+    def _is_place_doubtful(self, node: str) -> bool:
+        """Whether a single wrong label may be why a node seems to fail inside its leaf: its own, or that of a partner.
 
-        Rule: a node of its leaf must have reached clearly more with others than it has, and it must fail at two leaves.
-        Prevents: leaf a has one new node and three old ones, and a bad switch. The old ones do not need all of what it
-        lets through, so they pass. The link of the new node would be convicted.
+        Rule: what it reaches inside its leaf hardly varies. Prevents: a4 has the label of leaf b. Its runs with b1 and
+        b2 cross uplinks that others use.
+        """
+        neighbours, runs = self.clearance.nodes.evidence.neighbours(node), self.clearance.runs_with_healthy(node)
+        inside = (run for run in runs if neighbours.issuperset(run.others(node)))
+        return _varies(inside) or self._lacks_places(node) or self.lacks_neighbour(node)
+
+    def _lacks_places(self, node: str) -> bool:
+        """Rule: it fails with another leaf, too. Its partners of its own leaf and the other leaves make three together.
+
+        Where links between leaves hide what it lacks, it is enough that it reaches no more there.
+
+        Prevents: the path a-c hangs, and c4 has the label of leaf a. a1 hangs with c2 and with c4.
+        """
+        fabric, met = self.clearance.nodes.evidence.fabric, self._met_healthy(node)
+        met |= {other for run in self.clearance.no_better_elsewhere(node) for other in run.others(node)}
+        here, elsewhere = met & fabric.neighbours(node), fabric.leaves_of(met) - fabric.leaves_of((node,)) - {None}
+        others = len(fabric.leaves) - 1
+        enough = min(SEVERAL + 1, len(self._measured_at_leaf_of(node)) + others)
+        return len(elsewhere) < min(others, 1) or len(here) + len(elsewhere) < enough
+
+    def lacks_neighbour(self, node: str) -> bool:
+        """Rule: two other nodes of its leaf must show that the leaf is not to blame; or one, if it has no others.
+
+        They fail with the node, or have reached clearly more with other leaves. Prevents: leaf a has three nodes and a
+        bad switch, and b4 has its label by mistake. a1 fails with everyone, b4 included, and b4 passes.
+
+        In a leaf that needs controls, these show it. Of 4,096 nodes, 205 are bad and leaves oversubscribed 2:1: second
+        neighbours would take so many rounds that 185 are found instead of 201.
+        """
+        measured = self._measured_at_leaf_of(node)
+        if len(measured) >= CONTROLLED_LEAF - 1:
+            return False
+        witnesses = (self._met_healthy(node) & measured) | self._better_at_leaf_of(node)
+        return len(witnesses) < min(SEVERAL, len(measured))
+
+    def _met_healthy(self, node: str) -> frozenset[str]:
+        """The healthy nodes with which a suspect was bad."""
+        return frozenset(other for run in self.clearance.runs_with_healthy(node) for other in run.others(node))
+
+    def _are_at_one_leaf(self, nodes: Set[str]) -> bool:
+        """Whether these stand at one leaf, and there are others."""
+        fabric = self.clearance.nodes.evidence.fabric
+        return len(fabric.leaves) > 1 and fabric.is_inside(nodes)
+
+    def _varies_quietly(self, node: str) -> bool:
+        """Whether what a suspect reaches with healthy nodes varies where other groups did not slow it.
+
+        Where nobody has declared leaves, there is no leaf that others show to have few uplinks.
         """
         evidence = self.clearance.nodes.evidence
-        best = max(evidence.histories[other].best_together for other in evidence.fabric.neighbours(node))
-        return best < ALIKE_AT_A_LEAF * self._reached(node) or len(evidence.fabric.leaves_of(met)) == 1
+        runs = self.clearance.runs_with_healthy(node) if evidence.fabric.leaves else ()
+        return _varies(run for run in runs if not evidence.thresholds.is_contended(run))
+
+    def _measured_at_leaf_of(self, node: str) -> Set[str]:
+        """The other nodes of its leaf of any hardware that have run."""
+        evidence = self.clearance.nodes.evidence
+        return evidence.fabric.neighbours(node) & evidence.measured
+
+    def _better_at_leaf_of(self, node: str) -> Set[str]:
+        """The other nodes of its leaf that have reached clearly more with other leaves than it has with anyone."""
+        evidence = self.clearance.nodes.evidence
+        least = ALIKE * max(map(amount_reached, self.clearance.runs_with_healthy(node)), default=0.0)
+        return {other for other in evidence.fabric.neighbours(node) if evidence.best_elsewhere[other] > least}
+
+    def _may_be_fabric(self, node: str) -> bool:
+        """Whether the leaf may be bad, for a node whose leaf has nodes of other hardware only.
+
+        Rule: two nodes of its leaf, or the only one, must have reached clearly more with nodes of other leaves than it
+        has. Prevents: leaf a has one new node and three old ones, and a bad switch. The old ones do not need all of
+        what it lets through, so they pass. The link of the new node would be convicted.
+        """
+        enough = max(min(SEVERAL, len(self._measured_at_leaf_of(node))), 1)
+        return len(self._better_at_leaf_of(node)) < enough
 
     def _sides(self, node: str) -> frozenset[frozenset[str]]:
         """The known sides of the fabric with nodes of its kind of hardware; others run with it never."""
@@ -326,25 +335,11 @@ class LinkFaults:
             for kind, nodes in evidence.hardware.kinds.items()
         }
 
-    def _reached(self, node: str) -> float:
-        """The highest bandwidth of the bad runs of a node among healthy nodes; 0 if all broke.
 
-        Other groups that shared the links made the others slower.
-        """
-        runs = self.clearance.runs_with_healthy(node)
-        return max((run.objective if run.outcome is RunOutcome.GOOD else None) or 0.0 for run in runs)
+def _varies(runs: Iterable[GroupRun]) -> bool:
+    """Whether those of these runs that did not break reached more different values than one bad link lets through.
 
-
-def alike(reached: Mapping[str, float]) -> frozenset[str]:
-    """The nodes that fail with everyone and whose bad runs are so similar that one switch may be the cause.
-
-    `reached` is the bandwidth of their bad runs by node, 0 if they broke. Two may fail alike by coincidence. They
-    stay inconclusive nevertheless: a bad switch with two nodes looks just the same. O(n log n) for n nodes.
+    Rule: not if most reached the same. Prevents: a4 reaches a third in four runs, and by chance a tenth in a fifth one.
     """
-    return crowds(reached, ALIKE, max(LEAST_ALIKE, SHARE_ALIKE * len(reached)))
-
-
-def _has_near(levels: Sequence[float], reached: float) -> bool:
-    """Whether one of these sorted levels is as close as those of nodes behind one switch."""
-    place = bisect_left(levels, reached / ALIKE_AT_A_LEAF)
-    return place < len(levels) and levels[place] <= ALIKE_AT_A_LEAF * reached
+    reached = [*filter(None, map(amount_reached, runs))]
+    return 2 * number_near_highest(reached) <= len(reached) > 0

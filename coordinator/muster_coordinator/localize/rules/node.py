@@ -9,16 +9,32 @@ no suspect although it has a bad run.
 Takes time in proportion to the bad runs, times their members.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.likelihood.likelihood_ratio import LikelihoodRatios, bound
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, are_alike
+from muster_coordinator.localize.likelihood.likelihood_ratio import LikelihoodRatios, bound, candidates_among
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_partners_missing
-from muster_coordinator.localize.rules.population import slow_alike
 from muster_coordinator.model.probes import CheckAbilities, GroupRun
+
+SEVERAL = 2
+"""One neighbour that is bad as well may have a fault of its own."""
+
+
+class SlowRails(NamedTuple):
+    """The rails of a suspect that were slow in each run on separate rails, those that ever were, and their number."""
+
+    always: frozenset[int]
+    ever: frozenset[int]
+    number: int
+
+    def may_be_of_one_switch(self, other: "SlowRails") -> bool:
+        """Whether each rail that was always slow for one of two nodes has also been slow for the other."""
+        return self.always <= other.ever and other.always <= self.ever
 
 
 @dataclass(frozen=True)
@@ -32,11 +48,6 @@ class NodeFaults:
     def ratios(self) -> LikelihoodRatios:
         """How much more likely a bad part makes runs than chance does."""
         return LikelihoodRatios(self.evidence)
-
-    @cached_property
-    def slow_alike(self) -> frozenset[str]:
-        """Nodes that are slow by a common cause: there are many of them, and they reach the same."""
-        return slow_alike(self.evidence)
 
     @cached_property
     def convicted(self) -> Mapping[str, Culprit]:
@@ -55,20 +66,60 @@ class NodeFaults:
         return found
 
     def _against(self, node: str) -> list[GroupRun]:
+        """The bad runs that count against a node in itself. A crash of its own ranks always does."""
         history = self.evidence.histories[node]
-        return self._unexcused(node) if history.times_clear else history.bad
+        bad = self._unexcused(node) if history.times_clear else history.bad
+        return [run for run in bad if node in run.crashed or not self._may_be_shared(run, node)]
+
+    def _may_be_shared(self, run: GroupRun, node: str) -> bool:
+        return len(run.members) > 1 and (
+            self._is_crash_of_another(run)
+            or self._is_as_bad_elsewhere(run, node)
+            or self._is_as_bad_as_its_leaf(run, node)
+        )
+
+    def _is_crash_of_another(self, run: GroupRun) -> bool:
+        """Rule: the crash of another node does not count against a node if the other crashes alone, too.
+
+        Prevents: a4 crashes with b1 and alone. b1 is slow alone, once, by chance. The two runs would convict b1.
+        """
+        own = (failure for other in run.crashed for failure in self.evidence.histories[other].own_failures)
+        return any(failure.crashed and len(failure.members) == 1 for failure in own)
+
+    def _is_as_bad_elsewhere(self, run: GroupRun, node: str) -> bool:
+        """Rule: a bad run does not count if a partner reached no more with a node that has passed.
+
+        Prevents: leaf c has a bad switch. c1-a3 is slow, and so is c1-b2, although b2 passes with others. By chance, a3
+        is slow alone twice. The three runs would convict a3.
+        """
+        most = ALIKE * amount_reached(run)
+        return any(
+            amount_reached(other_run) <= most
+            for other in run.others(node)
+            for other_run in self.evidence.histories[other].bad_together
+            if node not in other_run.members and self.evidence.cleared.issuperset(other_run.others(other))
+        )
+
+    def _is_as_bad_as_its_leaf(self, run: GroupRun, node: str) -> bool:
+        """Rule: nor does it count if several nodes of the same leaf reached as much in the same round.
+
+        Prevents: leaf a has a bad switch, and all its nodes are slow with others. By chance, a3 is slow alone twice.
+        """
+        histories, reached = self.evidence.histories, amount_reached(run)
+        neighbours = self.evidence.neighbours(node).difference(run.members)
+        beside = [[each for each in histories[other].bad_together if each.round == run.round] for other in neighbours]
+        return sum(any(are_alike((amount_reached(each), reached)) for each in runs) for runs in beside) >= SEVERAL
 
     def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
-        """Rule: a node is convicted if it was bad alone and in another run, too, unless many are slow alike.
+        """Rule: a node is convicted if it was bad alone and in another run, too.
 
         A verdict FAIL alone is enough by itself: it says what is broken. Slow or crashed alone is not. Prevents: other
         work on the host takes a core during the one run that a4 has alone. a4 reaches 0.3 of normal, and would be
         convicted by a single run.
         """
-        if not self.evidence.histories[node].bad_alone or len(against) < 2 or node in self.slow_alike:
+        if not self.evidence.histories[node].bad_alone or len(against) < 2:
             return False
-        enough = self.log_ratio(node) >= self.bound and not self.evidence.runs_missing_beyond_noise(against)
-        return enough or self._crashed_itself(node, against)
+        return self.log_ratio(node) >= self.bound or self._crashed_itself(node, against)
 
     def _crashed_itself(self, node: str, against: Iterable[GroupRun]) -> bool:
         """Noise makes no ranks crash."""
@@ -89,7 +140,7 @@ class NodeFaults:
     @cached_property
     def bound(self) -> float:
         """The least `log_ratio` that convicts a node of this fleet."""
-        return bound(len(self.evidence.sites))
+        return bound(candidates_among(len(self.evidence.sites)))
 
     def _crashes_with_all(self, node: str, against: Iterable[GroupRun]) -> bool:
         """Rule: a node is convicted if its ranks crashed beside several partners that the coordinator drew.
@@ -130,11 +181,9 @@ class NodeFaults:
     def is_unexplained(self, run: GroupRun) -> bool:
         """Rule: a bad run counts against no other member if a member is convicted by itself.
 
-        Prevents: a is broken and ran with b, c and d. Each of them would remain a suspect because of a. Nodes that are
-        slow alike explain what is slow, too.
+        Prevents: a is broken and ran with b, c and d. Each of them would remain a suspect because of a.
         """
-        explained = self.evidence.thresholds.is_slow(run) and not self.slow_alike.isdisjoint(run.members)
-        return not explained and self.convicted.keys().isdisjoint(run.members)
+        return self.convicted.keys().isdisjoint(run.members)
 
     def is_suspect(self, node: str) -> bool:
         """Whether bad runs of a node are unexplained, or it was bad by itself."""
@@ -152,7 +201,7 @@ class NodeFaults:
         """
         history = self.evidence.histories[node]
         crashed = any(run.hard for run in history.own_failures)
-        return not crashed and node not in self.slow_alike and (history.passed_alone or not self.abilities.alone)
+        return not crashed and (history.passed_alone or not self.abilities.alone)
 
     def slow_rails(self, node: str) -> tuple[int, ...]:
         """The rails that slowed a suspect in runs on separate rails.
@@ -163,11 +212,18 @@ class NodeFaults:
         Rule: only those that were slow in each of these runs. Prevents: the whole link is slow, and runs differ by
         10 %. One rail or another is 15 % below the better ones then, in each run another one.
         """
-        separate = [run for run in self.suspects.get(node, ()) if run.rails]
-        slow = [*map(self.evidence.slow_rails, separate)]
-        if not separate or len(frozenset().union(*slow)) > len(separate[0].rails) / 2:
-            return ()
-        return tuple(sorted(frozenset.intersection(*slow)))
+        found = self.rails_of.get(node)
+        return () if found is None or len(found.ever) > found.number / 2 else tuple(sorted(found.always))
+
+    @cached_property
+    def rails_of(self) -> Mapping[str, SlowRails]:
+        """The slow rails of the suspects that had bad runs on separate rails."""
+        separate = {node: [run for run in runs if run.rails] for node, runs in self.suspects.items()}
+        return {node: self._slow_rails_in(runs) for node, runs in separate.items() if runs}
+
+    def _slow_rails_in(self, runs: Sequence[GroupRun]) -> SlowRails:
+        slow = [*map(self.evidence.slow_rails, runs)]
+        return SlowRails(frozenset.intersection(*slow), frozenset().union(*slow), len(runs[0].rails))
 
     def culprit(
         self,

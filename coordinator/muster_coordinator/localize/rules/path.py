@@ -9,23 +9,33 @@ the four slow runs would count as an intermittent fault.
 Takes time in proportion to all runs, times the pairs of their members, and only if a run is unexplained.
 """
 
-from collections.abc import Mapping, Set
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, number_near_highest, varies
 from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
-from muster_coordinator.localize.rules.evidence_against import pairs_missing
+from muster_coordinator.localize.rules.evidence_against import disjoint, pairs_missing
 from muster_coordinator.model.probes import GroupRun
+
+SEVERAL = 2
+"""One bad pair may be chance; one good run clears the path then, whatever the labels."""
 
 QUIET_BESIDE = 3
 """A run across a path is quiet with at most this number of other groups of several nodes beside it. Groups that share
 links slow each other: where leaves are oversubscribed, or connections collide on one way to a spine, a path may be slow
 in every round of many groups. Few groups fill the uplinks of a small leaf.
 """
+
+SMALL = 0.5
+"""A leaf of at most this share of the nodes of the largest one may have so few uplinks that all its paths look slow."""
 
 SLOW_UPLINK = 0.4
 """Links between leaves may be cables of half the speed of a NIC, 200 of 400 Gbit/s. What a path carries while few
@@ -50,8 +60,81 @@ class PathFaults:
         return {
             path: nodes.culprit(Part.PATH if path.of_leaves else Part.LINK, path.ends, runs)
             for path, runs in self.never_good.items()
-            if not self.runs_missing(path) and not self.lacks_control(path) and not self.may_be_the_level(runs)
+            if not self.runs_missing(path)
+            and not self.lacks_control(path)
+            and not self.may_be_few_uplinks(path)
+            and not self.may_be_the_level(runs)
         }
+
+    def may_be_few_uplinks(self, path: Path) -> bool:
+        """Rule: a path between leaves is convicted only if its quiet runs mostly reach the same.
+
+        A fault lets through the same each time. Prevents: connections of a-c collide on one of few ways, now and then.
+        Rule: nor if what leaves one of its ends varies or that leaf is small, and never was clearly better across other
+        paths. Prevents: leaf c has three nodes, and so few uplinks that all who cross them are slower than control
+        pairs of leaves with eight nodes. Twice they reach the same across the path a-c.
+        """
+        if not self._has_others(path):
+            return False
+        reached = [run.objective or 0.0 for run in self._quiet(path)]
+        is_mostly_alike = number_near_highest(reached) >= len(reached) / 2
+        return not is_mostly_alike or any(self._may_have_few_uplinks(end, path) for end in path.ends)
+
+    def _may_have_few_uplinks(self, leaf: str, path: Path) -> bool:
+        """Whether a leaf is small or its quiet bad runs vary, and it has not reached clearly more elsewhere."""
+        is_doubtful = self._is_small(leaf) or varies(self._quiet_from.get(leaf, ()))
+        return is_doubtful and not self._reached_more(leaf, path)
+
+    def small_end(self, path: Path) -> str | None:
+        """A small leaf at the end of a path that was bad in a quiet run, if it has not reached more across others."""
+        if not self._has_others(path) or not self._quiet(path):
+            return None
+        small = (end for end in path.ends if self._is_small(end) and not self._reached_more(end, path))
+        return next(small, None)
+
+    def _has_others(self, path: Path) -> bool:
+        """Whether other paths between leaves start at its ends."""
+        return path.of_leaves and len(self.clearance.nodes.evidence.fabric.leaves) > len(path.ends)
+
+    def _is_small(self, leaf: str) -> bool:
+        """Whether a leaf has so few nodes that its uplinks may carry less than those of the largest leaf."""
+        leaves = self.clearance.nodes.evidence.fabric.leaves
+        return len(leaves[leaf]) <= SMALL * max(map(len, leaves.values()))
+
+    def _reached_more(self, leaf: str, path: Path) -> bool:
+        """Whether good runs from a leaf reached clearly more than quiet runs across a bad path. Also if those broke.
+
+        Few uplinks break nothing.
+        Rule: no single wrong label may explain it. A node that was slow across the path stands at the leaf. Prevents:
+        leaf a has few uplinks, and a4 has the label of leaf b. a3-a4 reaches all that NICs can do.
+        """
+        if not (most := max(map(amount_reached, self._quiet(path)), default=0.0)):
+            return True
+        good = self._good_from.get(leaf, ())
+        better = [frozenset(run.members) for run in good if (run.objective or math.inf) > ALIKE * most]
+        slow = {node for run in self.never_good[path] for node in run.members}
+        return bool(better) and frozenset.intersection(*better) <= slow
+
+    @cached_property
+    def _quiet_from(self) -> Mapping[str, Sequence[float]]:
+        """What the quiet bad runs from each leaf have reached."""
+        found: dict[str, list[float]] = defaultdict(list)
+        for path in (path for path in self.never_good if path.of_leaves):
+            for end in path.ends:
+                found[end] += [run.objective or 0.0 for run in self._quiet(path)]
+        return found
+
+    @cached_property
+    def _good_from(self) -> Mapping[str, Sequence[GroupRun]]:
+        """The good runs from each leaf to others, unless others may have slowed them."""
+        evidence, found = self.clearance.nodes.evidence, defaultdict[str, list[GroupRun]](list)
+        good = {run.group: run for history in evidence.histories.values() for run in history.good_together}
+        for run in good.values():
+            leaves = evidence.fabric.leaves_of(run.members)
+            if len(leaves) > 1 and None not in leaves and not evidence.thresholds.is_contended(run):
+                for leaf in filter(None, leaves):
+                    found[leaf].append(run)
+        return found
 
     def may_be_the_level(self, bad: list[GroupRun]) -> bool:
         """Rule: while no run across leaves was good, a path is convicted only if slow uplinks do not explain it.
@@ -100,27 +183,47 @@ class PathFaults:
         of its runs, 14 healthy paths between leaves are convicted without it and none with it, and 97 healthy links
         between nodes instead of 27.
         """
-        if not self.unexplained:
-            return {}
-        hardware, good = self.clearance.nodes.evidence.hardware, self._good_by_kinds
-        return {
-            path: runs
-            for path, runs in self.unexplained.items()
-            if any(path in good.get(hardware.kinds_of(run.members), ()) for run in runs)
-        }
+        return {path: runs for path, runs in self.unexplained.items() if self._was_good(path, runs)}
+
+    def _was_good(self, path: Path, bad: list[GroupRun]) -> bool:
+        """Whether a run across the path was good, in which every node stands where its label says.
+
+        Rule: if several pairs were bad, not if one node was in all good runs and in no bad one. Prevents: the path a-c
+        is bad, and a4 has the label of leaf c. a4 passes with a2, and nobody tries the path again. A good run that
+        reached hardly more than the bad ones did cross the path.
+        """
+        good, most = self._good(path, bad), max(run.objective or 0.0 for run in bad)
+        if not good or len(disjoint(run.members for run in bad)) < SEVERAL:
+            return bool(good)
+        if any((run.objective or 0.0) < ALIKE * most for run in good):
+            return True
+        in_all = frozenset.intersection(*(frozenset(run.members) for run in good))
+        return in_all <= {node for run in bad for node in run.members}
+
+    def met_across(self, path: Path) -> set[str]:
+        """The nodes that ran across a path that was never good, and need not try it again."""
+        bad = self.never_good[path]
+        return {node for run in (*bad, *self._good(path, bad)) for node in run.members}
+
+    def _good(self, path: Path, bad: list[GroupRun]) -> list[GroupRun]:
+        """The good runs across a path of nodes like those that were bad across it."""
+        kinds = {self.clearance.nodes.evidence.hardware.kinds_of(run.members) for run in bad}
+        return [run for each in kinds for run in self._good_by_kinds.get(each, {}).get(path, ())]
 
     @cached_property
-    def _good_by_kinds(self) -> Mapping[frozenset[ComparedKind], Set[Path]]:
-        """The paths with good runs, by the kinds of hardware of their members.
+    def _good_by_kinds(self) -> Mapping[frozenset[ComparedKind], Mapping[Path, Sequence[GroupRun]]]:
+        """The good runs across each path, by the kinds of hardware of their members.
 
         Rule: a good run clears a path for its kind only. Prevents: the path a-c lets through 60 % of what new nodes can
         do. Old nodes need no more, and pass.
         """
         evidence = self.clearance.nodes.evidence
         good = {run.group: run for history in evidence.histories.values() for run in history.good}
-        found: dict[frozenset[ComparedKind], set[Path]] = {}
+        found: dict[frozenset[ComparedKind], dict[Path, list[GroupRun]]] = {}
         for run in good.values():
-            found.setdefault(evidence.hardware.kinds_of(run.members), set()).update(evidence.fabric.paths(run.members))
+            across = found.setdefault(evidence.hardware.kinds_of(run.members), {})
+            for path in evidence.fabric.paths(run.members):
+                across.setdefault(path, []).append(run)
         return found
 
     @cached_property
@@ -174,7 +277,34 @@ class PathFaults:
         return bound(len(self._crossed))
 
     def _quiet(self, path: Path) -> list[GroupRun]:
-        return [run for run in self.never_good[path] if run.beside <= QUIET_BESIDE]
+        """The bad runs across a path while few other groups ran; one of each pair, and one of those at the same time.
+
+        Prevents: 16 nodes, 2:1 oversubscribed. Both nodes of leaf b cross the path a-b at the same time, and each pair
+        reaches half. Or another group crosses the uplinks of leaf b at the same time. Or the same pair is slow again
+        and again: its ways to the spines are full.
+        """
+        quiet = [run for run in self.never_good[path] if run.beside <= QUIET_BESIDE]
+        if not path.of_leaves:
+            return quiet
+        quiet = [run for run in quiet if not run.beside or self._is_by_itself(path, run.round)]
+        pairs = {run.members: run for run in quiet}.values()
+        return [*{(run.round, run.beside or run.group): run for run in pairs}.values()]
+
+    def _is_by_itself(self, path: Path, number: int) -> bool:
+        """Whether no group crossed other paths of its leaves in the round of this number."""
+        return all(self._crossed_at[number, end] <= {path} for end in path.ends)
+
+    @cached_property
+    def _crossed_at(self) -> Mapping[tuple[int, str], set[Path]]:
+        """The paths of a leaf that groups crossed in a round."""
+        found: dict[tuple[int, str], set[Path]] = defaultdict(set)
+        fabric = self.clearance.nodes.evidence.fabric
+        for run in self.clearance.nodes.evidence.runs:
+            leaves = sorted(leaf for leaf in fabric.leaves_of(run.members) if leaf is not None)
+            for ends in combinations(leaves, 2):
+                for end in ends:
+                    found[run.round, end].add(Path(ends, of_leaves=True))
+        return found
 
     def lacks_control(self, path: Path) -> bool:
         """Whether neither end of a bad link has passed with others since the link's second bad run.

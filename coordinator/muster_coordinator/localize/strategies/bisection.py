@@ -1,9 +1,10 @@
 """The strategy bisect: cuts bad groups in halves until the bad group is small.
 
-The idea: nodes are cut in topology order into parts of at most eight, a rack or less, which run at the same time. There
-must be several parts, because slow means slow in comparison; and with larger parts hardly any part would be healthy. A
-bad part is cut in halves, which also run at the same time. If both halves are healthy, the fault lies between them:
-their halves meet crosswise, first each with one, then each with the other, down to a pair.
+The idea: the nodes of each kind of hardware are cut in topology order into parts of at most eight, a rack or less,
+which run at the same time. There must be several parts, because slow means slow in comparison; and with larger parts
+hardly any part would be healthy. A bad part is cut in halves, which also run at the same time. If both halves are
+healthy, the fault lies between them: their halves meet crosswise, first each with one, then each with the other, down
+to a pair.
 
 Example: n3 of n0 to n7 is bad. Round 1: n0-n7 is slow. Round 2: n0-n3 is slow, n4-n7 passes. Round 3: n0-n1 passes,
 n2-n3 is slow. n2 and n3 are suspects, and the follow-up finds the faulty one. A part of eight takes four rounds, a part
@@ -23,6 +24,7 @@ from itertools import chain
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.hardware import KnownHardware
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.model.probes import CheckAbilities, GroupRun, Probe, RunOutcome, Site
 
@@ -64,9 +66,9 @@ class Bisection:
         return [*halves, *follow_up(diagnosis, busy, seed=self.seed, passes=self.passes)]
 
     def _parts(self) -> Iterator[Nodes]:
-        nodes = tuple(self.sites)
-        size = max(2, min(LARGEST_PART, len(nodes) // LEAST_PARTS))
-        return (nodes[start : start + size] for start in range(0, len(nodes), size))
+        for nodes in KnownHardware(self.sites).by_kind(self.sites):
+            size = max(2, min(LARGEST_PART, len(nodes) // LEAST_PARTS))
+            yield from (tuple(nodes[start : start + size]) for start in range(0, len(nodes), size))
 
 
 class _Search:

@@ -2,7 +2,7 @@
 
 The idea: most pairs of a usual fleet are healthy, and one run clears both nodes of a healthy pair. A bad pair leaves
 two suspects, and the follow-up finds the faulty one. The pairing decides which nodes meet first: at random, within
-racks, across racks, or at random on each rail separately.
+racks, across racks, or at random on each rail separately. Nodes meet others of their kind of hardware.
 
 Example: 8 nodes in racks r1 and r2, pairing intra_rack. Round 1: n0-n1, n2-n3 in r1, n4-n5, n6-n7 in r2. With three
 passes, each node meets all three others of its rack.
@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
+from muster_coordinator.localize.evidence.hardware import KnownHardware
 from muster_coordinator.localize.planning.follow_up import FOLLOW_UP_ROUNDS, follow_up
 from muster_coordinator.localize.planning.probes import have_rails, in_rank_order, still_to_run
 from muster_coordinator.localize.planning.tournament import meetings, turns_of
@@ -57,12 +58,16 @@ class Pairs:
 
     def next_groups(self, runs: Sequence[GroupRun], absent: frozenset[str]) -> list[Probe]:
         """The pairs of all passes, then the follow-up."""
-        pairs_of_turn = PAIRINGS[self.pairing]
-        rounds = (pairs_of_turn(self.sites, self.seed, turn) for turn in range(self.passes))
-        if left := still_to_run(rounds, runs, absent):
+        if left := still_to_run(map(self._pairs, range(self.passes)), runs, absent):
             return in_rank_order(left, self.sites)
         diagnosis = Diagnosis(GroupEvidence(self.sites, tuple(runs)), self.abilities)
         return follow_up(diagnosis, absent, seed=self.seed, passes=self.passes)
+
+    def _pairs(self, turn: int) -> list[Probe]:
+        """The pairs of one turn: nodes of one kind of hardware meet."""
+        pairs_of_turn = PAIRINGS[self.pairing]
+        alike = ({node: self.sites[node] for node in nodes} for nodes in KnownHardware(self.sites).by_kind(self.sites))
+        return [probe for sites in alike for probe in pairs_of_turn(sites, self.seed, turn)]
 
 
 def at_random(sites: Mapping[str, Site], seed: str, turn: int) -> list[Probe]:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from muster.nouns import count
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
-
-UNKNOWN = "of unknown kind"
+from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware, name_of
 
 
 @dataclass(frozen=True)
@@ -21,22 +19,23 @@ class HardwareWords:
     def compared(self) -> Mapping[str, tuple[str, ...]]:
         """The nodes of each kind that were compared with each other; empty if all were."""
         hardware = self.evidence.hardware
-        return {_name(kind): nodes for kind, nodes in hardware.kinds.items()} if hardware.are_several else {}
+        return {name_of(kind): nodes for kind, nodes in hardware.kinds.items()} if hardware.are_several else {}
 
     def sentences(self) -> Iterable[str]:
         """How each kind was compared, and which paths were not crossed because nodes of one kind run together."""
         hardware = self.evidence.hardware
         for kind, nodes in hardware.kinds.items() if hardware.are_several else ():
-            yield f"{len(nodes)} nodes with hardware {_name(kind)} were compared with each other{self._typical(kind)}"
+            yield f"{len(nodes)} nodes with hardware {name_of(kind)} were compared with each other{self._typical(kind)}"
         for kind, nodes in hardware.rare.items():
             if kind != (other := hardware.kind_of(nodes[0])):
                 only = "is the only node" if len(nodes) == 1 else "are the only nodes"
-                yield f"{' and '.join(nodes)} {only} with hardware {_name(kind)}: compared with hardware {_name(other)}"
+                named = f"with hardware {name_of(kind)}: compared with hardware {name_of(other)}"
+                yield f"{' and '.join(nodes)} {only} {named}"
 
         if paths := self.evidence.uncrossed_between_kinds:
             yield (
                 f"no group crossed {count(len(paths), 'path')} between leaves with different hardware, such as"
-                f" {' to '.join(min(paths).ends)}; groups of strategy pairs do"
+                f" {' to '.join(min(paths).ends)}; another sweep crosses others"
             )
 
     def _typical(self, kind: ComparedKind) -> str:
@@ -50,9 +49,5 @@ class HardwareWords:
 
 def with_hardware(hardware: KnownHardware, members: Iterable[str]) -> str:
     """The hardware of the groups with which a group of these members is compared; empty if there is one kind only."""
-    names = sorted(map(_name, hardware.kinds_of(members)))
+    names = sorted(map(name_of, hardware.kinds_of(members)))
     return f" with hardware {' and '.join(names)}" if hardware.are_several else ""
-
-
-def _name(kind: ComparedKind) -> str:
-    return kind or UNKNOWN

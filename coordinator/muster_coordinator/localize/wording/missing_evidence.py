@@ -57,18 +57,22 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
 
 def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
     """What to find out about a node that fails just like others; None if it does not."""
-    if node in diagnosis.nodes.slow_alike:
-        others = _names(diagnosis.nodes.slow_alike - {node})
+    if node in diagnosis.evidence.hardware.slow_alike:
+        others = _names(frozenset(diagnosis.evidence.hardware.slow_alike) - {node})
         return (
             f"alone it is as slow as {others}: look what they have in common, such as GPU model, power limit or driver"
         )
-    if node in diagnosis.links.perhaps_behind:
+    if node in diagnosis.links.one_switch.perhaps_behind:
         return "it fails like several nodes of another leaf: check where it stands"
-    if node in diagnosis.links.alike_at_a_leaf:
+    if node in diagnosis.links.one_switch.alike_at_a_leaf:
         leaf = diagnosis.evidence.sites[node].leaf
         return f"other nodes of leaf {leaf} fail like it: inspect the switch, and check which nodes stand there"
-    if node in diagnosis.links.alike:
-        others = _names(diagnosis.links.alike - {node})
+    if node in diagnosis.links.one_switch.alike:
+        others = _names(diagnosis.links.one_switch.alike - {node})
+        if diagnosis.evidence.sites[node].leaf is not None:
+            return (
+                f"it fails like {others}, and each is alone at its leaf: inspect these links, and what the leaves share"
+            )
         return f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
     return None
 

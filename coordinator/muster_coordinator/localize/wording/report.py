@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from muster_coordinator.localize.diagnosis import Diagnosis
+from muster_coordinator.localize.evidence.fabric import Path
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.wording.missing_evidence import missing_evidence
 from muster_coordinator.localize.wording.sentences import Sentences
@@ -15,9 +16,10 @@ class DiagnosisReport:
     """The convicted parts, the cleared nodes and the suspects of a sweep, and the suspicions that it leaves open.
 
     `missing_evidence` says for each inconclusive node, and for each node behind a convicted leaf, which evidence it
-    lacks. `hardware` has the nodes of each kind of hardware that were compared only with each other; it is empty if all
-    were. `why_slow` says by group why it counts as slow. `observations` are sentences about everything else. A node
-    that loses a smaller share than `smallest_loss` would not have been found.
+    lacks. `inconclusive_paths` were bad in all their runs, and not often enough to convict them. `hardware` has the
+    nodes of each kind of hardware that were compared only with each other; it is empty if all were. `why_slow` says by
+    group why it counts as slow. `observations` are sentences about everything else. A node that loses a smaller share
+    than `smallest_loss` would not have been found.
     """
 
     failed_nodes: tuple[FailedNode, ...]
@@ -27,6 +29,7 @@ class DiagnosisReport:
     suspects: tuple[str, ...]
     suspicions: tuple[Suspicion, ...]
     missing_evidence: Mapping[str, str]
+    inconclusive_paths: tuple[Path, ...]
     hardware: Mapping[str, tuple[str, ...]]
     why_slow: Mapping[str, str]
     observations: tuple[str, ...]
@@ -60,6 +63,7 @@ def report_of(diagnosis: Diagnosis, check: str, metric: str | None) -> Diagnosis
         suspects=tuple(filter(diagnosis.nodes.is_suspect, diagnosis.inconclusive)),
         suspicions=diagnosis.recurring.suspicions,
         missing_evidence=missing_evidence(diagnosis),
+        inconclusive_paths=diagnosis.inconclusive_paths,
         hardware=sentences.hardware.compared,
         why_slow={run.group: sentences.why_slow(run) for run in runs if thresholds.is_slow(run)},
         observations=tuple(sentences.observations()),

@@ -7,7 +7,7 @@ from muster.errors import SettingsError, unknown
 from muster.leader_lock import LeaderLock
 from muster.plugins import Plugins
 from muster_coordinator.runtime.leadership.postgres_lock import PostgresLock
-from muster_coordinator.store.database import engine_without_pool
+from muster_coordinator.store.opening import engine_without_pool
 
 HOOK = "muster_leader_lock"
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 from muster.errors import SettingsError, unknown
 from muster.explain import explain
 from muster.section import Section
+from muster.text_file import read_text
 from muster.toml import shipped_table
 from muster_coordinator.model.policy_row import Row
 from muster_coordinator.quarantine.policy import Policy
@@ -72,10 +73,8 @@ def read_policy(
 
 def _content(path: Path, named_by: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SettingsError(f"{named_by}: cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads(read_text(path, named_by))
+    except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{named_by}: {path} is not TOML: {error}") from None
 
 

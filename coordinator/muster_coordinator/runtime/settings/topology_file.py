@@ -4,6 +4,7 @@ from pathlib import Path
 
 from muster.errors import SettingsError
 from muster.model import Topology
+from muster.text_file import read_text
 from muster_coordinator.topology.slurm import parse_slurm
 from muster_coordinator.topology.statements import places
 from muster_coordinator.topology.topology_toml import parse_tables
@@ -17,15 +18,7 @@ _SHOWN = 20
 
 def read_topology(path: Path | None) -> dict[str, Topology]:
     """The position of each node in the file at `path`; empty without a file. Raises SettingsError if it is wrong."""
-    if path is None:
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark at the beginning of a file
-    except OSError as error:
-        raise SettingsError(f"topology_file: cannot read {path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"topology_file: {path} is not text: {error}") from None
-    return parse_topology(text, path)
+    return {} if path is None else parse_topology(read_text(path, "topology_file"), path)
 
 
 def parse_topology(text: str, path: Path) -> dict[str, Topology]:

@@ -10,7 +10,7 @@ from muster.errors import Unavailable
 
 
 def upgrade(connection: Connection) -> None:
-    """Applies every revision that the database lacks. Raises Unavailable if this program does not know its revision."""
+    """Applies every revision that the database lacks, or none. Raises Unavailable if it has a revision unknown here."""
     config = Config()
     config.set_main_option("script_location", "muster_coordinator.store:migrations")
     config.set_main_option("path_separator", "os")
@@ -23,5 +23,8 @@ def upgrade(connection: Connection) -> None:
             f"{scripts.get_current_head()}: install the newer muster or set store.url to another database"
         )
     if present != scripts.get_current_head():  # else it would read every revision again to find nothing to do
+        if connection.dialect.name == "sqlite":
+            # Python's driver begins no transaction for a change of the schema: a full disk would leave half of it.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

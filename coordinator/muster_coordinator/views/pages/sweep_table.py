@@ -1,6 +1,6 @@
 """The page `/sweeps`: running sweeps, then those that have ended, the latest first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from muster.model import Verdict
@@ -57,14 +57,19 @@ class SweepTable:
 
 def sweep_table(
     running: Iterable[SweepRecord],
-    latest: Iterable[SweepRecord],
+    latest: Sequence[SweepRecord],
     *,
     at: float,
     is_first: bool = True,
     next_cursor: str | None = None,
 ) -> SweepTable:
-    """The page of these sweeps. Of the `latest`, those that have not ended are left out: they are `running`."""
-    begun = sorted(running, key=lambda sweep: -sweep.created_at)
+    """The page of these sweeps. One of the `latest` without an end runs, even if it is not among the `running`.
+
+    That one has ended, and its end is being stored: otherwise it would be on no list until then.
+    """
+    listed = {sweep.id: sweep for sweep in latest if is_first and sweep.ended_at is None}
+    listed |= {sweep.id: sweep for sweep in running}
+    begun = sorted(listed.values(), key=lambda sweep: -sweep.created_at)
     return SweepTable(
         at=at,
         running=bounded(map(_line, begun), MOST_RUNNING),

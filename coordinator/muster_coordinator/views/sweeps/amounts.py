@@ -12,7 +12,7 @@ from muster_coordinator.localize.wording.hardware_words import with_hardware
 from muster_coordinator.localize.wording.sentences import amount
 from muster_coordinator.model.probes import Site
 from muster_coordinator.model.sweep_records import GroupRecord, SweepRecord
-from muster_coordinator.sweeps.group_run import group_run_of
+from muster_coordinator.sweeps.group_run import beside_of, group_run_of
 
 KINDS = {
     RunKind.ALONE: "of one node alone",
@@ -54,14 +54,15 @@ def amounts_of(record: SweepRecord, places: Mapping[str, Topology]) -> Amounts:
     Prevents: 40 nodes, of which two may lie, and two of three controls have run alone. The sweep compares no node alone
     yet; a bound for a smaller fleet would show a typical amount that the sweep has never used.
     """
-    groups = (group for stage in record.rounds for group in stage.groups if group.is_evidence)
+    rounds = [[group for group in stage.groups if group.is_evidence] for stage in record.rounds]
     kind_of = {node: kind for kind, nodes in record.hardware.items() for node in nodes}
-    sites = {
-        node: Site(node, leaf=places.get(node, Topology()).leaf, hardware_kind=kind_of.get(node))
-        for node in record.nodes
-    }
-    runs = tuple(map(group_run_of, groups))
-    return Amounts(record.metric, SweepThresholds(runs, KnownFabric(sites), KnownHardware(sites)))
+    sites = {node: Site(node, leaf=places.get(node, Topology()).leaf) for node in record.nodes}
+    runs = tuple(
+        group_run_of(group, beside=beside)
+        for groups in rounds
+        for group, beside in zip(groups, beside_of(groups), strict=True)
+    )
+    return Amounts(record.metric, SweepThresholds(runs, KnownFabric(sites), KnownHardware(sites, kind_of)))
 
 
 def numbers(metric: Metric) -> list[float]:

@@ -12,15 +12,17 @@ import socket
 import struct
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, JsonValue
 
 from muster import Finding, Measurement, Reference, Severity
 from muster.model import Json, Metric
 from muster_plugins.shared.metric_judgement import judge_single
-from muster_plugins.shared.nccl.transport import Transport
-from muster_plugins.shared.torch_group import RankGroup
+
+if TYPE_CHECKING:
+    from muster_plugins.shared.nccl.transport import Transport
+    from muster_plugins.shared.torch_group import RankGroup
 
 METRIC = "tcp_resent_share"
 
@@ -102,7 +104,7 @@ def _counters(info: bytes) -> Counters | None:
     return Counters(sent, resent)
 
 
-def sent_again(segments: Segments | None, group: RankGroup, transports: Container[Transport]) -> Resent:
+def sent_again(segments: Segments | None, group: "RankGroup", transports: "Container[Transport]") -> Resent:
     """Retransmissions of the ranks of this node, which its first rank reports. This rank has sent `segments`.
 
     `transports` are those of NCCL in the whole group. Only NCCL's sockets use the kernel's TCP; gloo always does.

@@ -1,11 +1,16 @@
 """The number formats of the multiplied matrices, and the devices that support them."""
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from muster_plugins.shared.torch_device import Place
+if TYPE_CHECKING:
+    from muster_plugins.shared.torch_device import Place
 
 Dtype = Literal["fp32", "tf32", "bf16", "fp16", "fp8"]
+
+
+EDGES = tuple(1 << power for power in range(6, 19))
+"""Powers of two, from the smallest allowed edge of a matrix to the largest."""
 
 
 class Format(NamedTuple):
@@ -30,13 +35,13 @@ FORMATS: dict[Dtype, Format] = {
 }
 
 
-def why_not(dtypes: Iterable[Dtype], found: list[Place]) -> dict[str, str]:
+def why_not(dtypes: Iterable[Dtype], found: list["Place"]) -> dict[str, str]:
     """The formats that at least one of the devices does not support, with the reason."""
     reasons = ((dtype, _lacks(dtype, found)) for dtype in dtypes)
     return {dtype: reason for dtype, reason in reasons if reason is not None}
 
 
-def _lacks(dtype: Dtype, found: list[Place]) -> str | None:
+def _lacks(dtype: Dtype, found: list["Place"]) -> str | None:
     import torch  # noqa: PLC0415  only child processes may load torch
 
     if found[0].backend == "cpu":

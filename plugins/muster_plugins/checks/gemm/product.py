@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from muster_plugins.checks.gemm.formats import FORMATS, Dtype
+from muster_plugins.checks.gemm.formats import EDGES, FORMATS, Dtype
 from muster_plugins.shared.torch_device import Place, free_bytes, time_each, warm_up
 from muster_plugins.shared.torch_failures import NotEnoughMemoryError
 
@@ -32,9 +32,6 @@ SCRATCH_BYTES = 12
 """Bytes for every element of the largest matrix, while random numbers become matrices and while products are checked:
 the sums use a copy with eight bytes per element while the last product of another kind still exists.
 """
-
-EDGES = tuple(1 << power for power in range(6, 19))
-"""Powers of two, from the smallest allowed edge of a matrix to the largest."""
 
 Shape = tuple[int, int, int]
 """Rows, columns and the summed dimension: m, n, k."""

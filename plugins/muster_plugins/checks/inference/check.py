@@ -1,44 +1,16 @@
 """The check `inference`: every device generates the same tokens with a small decoder, all at the same time."""
 
-import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from muster import (
-    Action,
-    Check,
-    Config,
-    Context,
-    Finding,
-    Measurement,
-    Needs,
-    Reference,
-    Scope,
-    Worse,
-    hookimpl,
-)
-from muster.model import Metric
-from muster.nouns import count
-from muster_plugins.checks.inference.plan import GenerationPlan, InferenceParams, planned
+from muster import Action, Check, Config, Context, Finding, Measurement, Needs, Reference, Scope, Worse, hookimpl
+from muster_plugins.checks.inference.plan import InferenceParams
+from muster_plugins.shared.device_failures import device_finds, failures
 from muster_plugins.shared.equal_results import judge_finite, judge_results, result_finds
-from muster_plugins.shared.metric_judgement import (
-    hidden_devices,
-    judge_each_device,
-    missing_devices,
-)
-from muster_plugins.shared.torch_device import facts, places, processor, software
-from muster_plugins.shared.torch_failures import (
-    Failure,
-    attempt_each,
-    device_finds,
-    each_number,
-    failure_facts,
-    failures,
-)
+from muster_plugins.shared.metric_judgement import hidden_devices, judge_each_device, missing_devices
 
 if TYPE_CHECKING:
-    from muster_plugins.checks.inference.generation import Generated
+    pass
 
 NAME = "inference"
 
@@ -83,7 +55,7 @@ def muster_checks(config: Config) -> list[Check[InferenceParams]]:
             "decoding, and whether the result is right",
             scope=Scope.NODE,
             params=InferenceParams,
-            measure=measure,
+            measure=_measure,
             judge=judge,
             timeout_s=300.0,
             needs=Needs.IDLE_DEVICE,
@@ -97,33 +69,7 @@ def muster_checks(config: Config) -> list[Check[InferenceParams]]:
     ]
 
 
-def measure(params: InferenceParams, context: Context) -> Measurement:
-    """Tokens per second of each device, over all of its sequences together."""
-    found = places(context, params.device)
-    common = facts(context, found, params.device)
-    if not found:
-        return Measurement(facts=common)
-    from muster_plugins.checks.inference.generation import generate  # noqa: PLC0415  it imports torch
+def _measure(params: InferenceParams, context: Context) -> Measurement:
+    from muster_plugins.checks.inference.measure import measure  # noqa: PLC0415 (memory that only a run should spend)
 
-    plan = planned(params, found[0].backend)
-    context.progress(f"generating {plan.new_tokens} tokens {plan.repeats} times on {count(len(found), 'device')}")
-    results = attempt_each(found, partial(generate, plan=plan))
-    fingerprints = [None if isinstance(result, Failure) else result.fingerprint for result in results]
-    common |= plan._asdict() | {
-        "software": software() | ({"processor": processor()} if found[0].backend == "cpu" else {}),
-        "fingerprints": {plan.computation: list(fingerprints)},
-        "failed": failure_facts(found, results),
-    }
-    return Measurement(metrics=_metrics(plan, results), facts=common)
-
-
-def _metrics(plan: GenerationPlan, results: "Sequence[Generated | Failure]") -> dict[str, Metric]:
-    each = partial(each_number, [*results])
-    errors: list[float | None] = each(lambda result: result.cache_error)
-    return {
-        "prefill_tokens_per_s": each(lambda result: plan.batch_size * plan.prompt_tokens / result.prefill_s),
-        "decode_tokens_per_s": each(lambda result: plan.batch_size * plan.new_tokens / result.decode_s),
-        "token_time_s": each(lambda result: result.token_s),
-        "cache_error": [None if error is None or not math.isfinite(error) else error for error in errors],
-        "changed_results": each(lambda result: result.changed),
-    }
+    return measure(params, context)

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from muster import Params
-from muster_plugins.shared.torch_device import Choice
+from muster_plugins.shared.device_choice import Choice
 
 
 class InferenceParams(Params):

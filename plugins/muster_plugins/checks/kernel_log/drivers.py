@@ -70,13 +70,16 @@ class FailureWords(Data):
 
     def tell(self, text: str, counted: Counted) -> bool:
         """Whether `text`, in small letters, tells of a fault, where the words of `counted` count."""
-        if not self.stems.search(text) or self.harmless.search(text):
+        if not self.stems.search(text):
             return False
-        if self.lost.search(text):
-            return True
-        if counted is Counted.LOST or (counted is Counted.VITAL and not self.vital.search(text)):
+        is_fault = self.lost.search(text) or self._fails(text, counted)
+        return bool(is_fault) and not self.harmless.search(text)
+
+    def _fails(self, text: str, counted: Counted) -> bool:
+        """Whether something failed that counts, and no request was refused."""
+        if counted is Counted.LOST or not self.failed.search(text):
             return False
-        return bool(self.failed.search(text)) and not self.refused.search(text)
+        return (counted is Counted.FAILED or bool(self.vital.search(text))) and not self.refused.search(text)
 
 
 class NodePart(Data):

@@ -47,12 +47,13 @@ class LinkStart:
 class EventEnd:
     """The end of events with these codes and this `action`, of one device, or of all devices without an address.
 
-    It also ends events whose lines do not say of which device they are.
+    It also ends events whose lines do not name a device. With `leaves`, events do not end: they get this severity.
     """
 
     codes: tuple[str, ...]
     action: Action
     address: str | None
+    leaves: Severity | None = None
 
     def ends(self, event: KernelEvent) -> bool:
         """Whether this ends `event`."""

@@ -2,6 +2,11 @@
 
 The device /dev/kmsg gives `priority,sequence,microseconds,flags;text`, followed by indented lines of further keys; its
 times count from the boot. `journalctl -o json` gives the same text and time, but not the sequence number.
+
+Programs write into the kernel's log, too: test tools, containers and forwarders repeat lines of the kernel with the
+head of syslog or dmesg before them, or with colours. Rules and words look for the driver at the beginning of a line, so
+such heads and colours are removed: `Nov 28 11:45:32 node7 kernel: [ 12.448791] nvme nvme0: I/O 42 timeout` is read like
+`nvme nvme0: I/O 42 timeout`.
 """
 
 import json
@@ -30,6 +35,28 @@ _LEVEL = 0b111
 """The bits of a priority that are the level; the others are the facility."""
 
 _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
+_COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_SECONDS = r"\[[ ]*\d+\.\d{6}\](?:\[[ ]*[CT]\d+\])?\ "
+"""The time since the boot, and the thread or the CPU that speaks."""
+
+_REPEATED_HEAD = re.compile(
+    rf"""
+    (?:<\d{{1,3}}>)?(?:1\ )?(?:kern\ *:\w+\ *:\ )?              # priority, version of RFC 5424, dmesg -x
+    (?:
+        (?:
+            (?:\w{{3}}\ )?\d{{4}}-\d\d-\d\d[T\ ]\S+(?:\ [A-Z]\w+)? # ISO 8601; journalctl -o short-full
+            |\S{{1,12}}\ +\d{{1,2}}\ [\d:]{{8}}(?:\.\d+)?             # RFC 3164; journalctl -o short-precise
+            |\d{{10}}\.\d{{6}}                                      # journalctl -o short-unix
+        )(?:\ \S+)?\ kernel(?::|\ -\ -\ -)\ (?:{_SECONDS})?
+        |kernel:\ (?=\[)(?:{_SECONDS})?
+        |{_SECONDS}(?:\S+\ kernel:\ )?                            # dmesg; journalctl -o short-monotonic
+        |\[\w{{3}}\ \w{{3}}\ [ \d]\d\ [\d:]{{8}}\ \d{{4}}\]\         # dmesg -T
+        |\[(?:\w{{3}}[ \d]\d\ \d\d:\d\d|[ ]*\+\d+\.\d{{6}})\]\        # dmesg -H
+        |\d{{4}}-\d\d-\d\dT[\d:]{{8}},\d{{6}}[+-]\d\d:\d\d\         # dmesg --time-format iso
+    )
+    """,
+    re.VERBOSE,
+)
 _PCI_DEVICE = "+pci:"
 _KEY_OF_DEVICE = f" DEVICE={_PCI_DEVICE}"
 
@@ -58,7 +85,15 @@ def _kmsg_record(line: str) -> Record | None:
     priority, seq, microseconds, text = match.groups()
     if "\\x" in text:
         text = _ESCAPED.sub(lambda escaped: chr(int(escaped[1], 16)), text)
-    return Record(int(seq), int(microseconds) / 1e6, text, level=int(priority) & _LEVEL)
+    return Record(int(seq), int(microseconds) / 1e6, _kernels_own(text), level=int(priority) & _LEVEL)
+
+
+def _kernels_own(text: str) -> str:
+    """The text without colours, and without the head of a program that repeats a line of the kernel."""
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    head = _REPEATED_HEAD.match(text)
+    return text[head.end() :] if head else text
 
 
 def journal_records(lines: Iterable[str]) -> Iterator[Record | None]:
@@ -80,4 +115,4 @@ def _journal_record(line: str) -> Record | None:
     if not isinstance(text, str):
         return None
     address = device.removeprefix(_PCI_DEVICE) if _PCI_DEVICE in device else None
-    return Record(None, microseconds / 1e6, text, address, level)
+    return Record(None, microseconds / 1e6, _kernels_own(text), address, level)

@@ -63,11 +63,12 @@ class EventRule(Data):
 
 
 class EndRule(Data):
-    """One row: lines that match `pattern` end events of these `codes` that ask for `action`."""
+    """One row: lines that match `pattern` end events of these `codes` that ask for `action`, or leave them milder."""
 
     pattern: CompiledPattern
     codes: tuple[str, ...]
     action: Action
+    leaves: Severity | None = None
     source: str = Field(min_length=1)
 
 
@@ -98,7 +99,7 @@ class RuleGroup(Data):
         """What the first rule with a pattern in the record says of it."""
         for end in self.end:
             if match := end.pattern.search(record.text):
-                return EventEnd(end.codes, end.action, _address(match, record))
+                return EventEnd(end.codes, end.action, _address(match, record), end.leaves)
         for rule in self.rule:
             for pattern in rule.pattern:
                 if (match := pattern.search(record.text)) and rule.means(match):

@@ -52,6 +52,9 @@ class Kmsg:
         if self._descriptor is None:
             try:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            except PermissionError as error:
+                needs = "the agent must run as root, or have CAP_SYSLOG"
+                raise LogUnavailable(f"{self._path}: {error.strerror}; {needs}") from None
             except OSError as error:
                 raise LogUnavailable(f"{self._path}: {error.strerror}") from None
             weakref.finalize(self, os.close, self._descriptor)

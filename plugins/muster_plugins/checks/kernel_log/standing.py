@@ -163,10 +163,17 @@ class _EventTally:
                 case KernelEvent() as event:
                     self.count(self._weighed(event), min(record.at_s, now_s), sample=record.text)
                 case EventEnd() as end:
-                    self._entries = {event: entry for event, entry in self._entries.items() if not end.ends(event)}
-                    self.starting.discard(end.address or "")
+                    self._end(end)
                 case LinkStart(address) if len(self.starting) < MOST_KINDS:
                     self.starting.add(address)
+
+    def _end(self, end: EventEnd) -> None:
+        for event in [event for event in self._entries if end.ends(event)]:
+            entry = self._entries.pop(event)
+            if end.leaves:
+                left = self._entry(replace(event, severity=end.leaves), entry.first_s)
+                left.add(entry.count, entry.last_s, entry.sample)
+        self.starting.discard(end.address or "")
 
     def _weighed(self, event: KernelEvent) -> KernelEvent:
         """The event; only INFO if it is a link that has never been up, as that of a port without a cable."""
@@ -175,12 +182,12 @@ class _EventTally:
         return event
 
     def count(self, event: KernelEvent, at_s: float, *, times: int = 1, sample: str = "") -> None:
-        entry = self._entries.get(event)
-        if entry is None:
-            entry = self._entries[event] = StandingEvent(event, 0, 0.0, at_s, at_s)
-        entry.add(times, at_s, sample)
+        self._entry(event, at_s).add(times, at_s, sample)
         if len(self._entries) > 2 * MOST_KINDS:
             self.most_relevant()
+
+    def _entry(self, event: KernelEvent, at_s: float) -> StandingEvent:
+        return self._entries.setdefault(event, StandingEvent(event, 0, 0.0, at_s, at_s))
 
     def most_relevant(self) -> list[StandingEvent]:
         """The entries to keep, in order of their first occurrence. The others are dropped and counted."""

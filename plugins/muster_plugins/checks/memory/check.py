@@ -1,13 +1,12 @@
 """The check `memory`: whether the memory of a device is intact, and the bandwidth of the memory and of copies.
 
-`parts` measures. The pattern test is in `pattern`, bandwidth and transfers are in `bandwidth`, and copies between
-devices are in `pairs`.
+`measure` and `parts` measure. The pattern test is in `pattern`, bandwidth and transfers are in `bandwidth`, and copies
+between devices are in `pairs`; `peer_judgement` judges those.
 """
 
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, get_args
 
 from pydantic import Field
 
@@ -19,7 +18,6 @@ from muster import (
     Finding,
     Measurement,
     Needs,
-    Params,
     Reference,
     Scope,
     Section,
@@ -27,12 +25,10 @@ from muster import (
     Worse,
     hookimpl,
 )
-from muster.nouns import count
-from muster_plugins.checks.memory import pairs
-from muster_plugins.checks.memory.bandwidth import BandwidthJob, cpus_next_to
-from muster_plugins.checks.memory.parts import PARTS, MeasuredNode, MemoryPart
-from muster_plugins.checks.memory.pattern import Pattern, PatternJob
+from muster_plugins.checks.memory import peer_judgement
+from muster_plugins.checks.memory.params import MemoryParams
 from muster_plugins.shared import pci
+from muster_plugins.shared.device_failures import device_finds, failures
 from muster_plugins.shared.metric_judgement import (
     device_metric,
     hidden_devices,
@@ -40,58 +36,25 @@ from muster_plugins.shared.metric_judgement import (
     judge_single,
     missing_devices,
 )
-from muster_plugins.shared.torch_device import Choice, facts, places
-from muster_plugins.shared.torch_failures import device_finds, failures
 
 NAME = "memory"
 
 FINDS = {
     **device_finds(NAME),
-    **pairs.FINDS,
+    **peer_judgement.FINDS,
     "memory.corrupt": "memory of a device returns other bits than were written",
     "memory.slow": "the memory of a device is slower than its reference",
     "memory.transfer_slow": "copies between host and device are slow: the PCIe link, or the host's memory",
     "memory.host_slow": "the memory of the host is slower than the operator's reference",
 }
 
-BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", pairs.METRIC)
+BANDWIDTHS = ("copy_gbps", "triad_gbps", "to_device_gbps", "to_host_gbps", peer_judgement.METRIC)
 
 
 class MemorySettings(Section):
     """The table `[plugins.memory]`."""
 
     pci_root: Path = Field(pci.SYSFS, description="Where the PCI bus is read, which shows the CPUs next to a device")
-
-
-class MemoryParams(Params):
-    """Parameters that are not set get a default that suits the backend."""
-
-    parts: tuple[MemoryPart, ...] = Field(
-        ("bandwidth", "pattern", "transfers", "pairs"),
-        min_length=1,
-        description="Parts to measure; host, the bandwidth of the host's own memory, only on request",
-    )
-    size_bytes: int | None = Field(
-        None,
-        ge=1 << 16,
-        le=1 << 40,
-        description="Size of the buffers in bytes; default 1 GiB on GPUs, 1 MiB on the CPU",
-    )
-    iterations: int | None = Field(
-        None, ge=1, le=10_000, description="Copies of each buffer; default 20 on GPUs, 3 on the CPU"
-    )
-    share: float = Field(0.8, gt=0, le=0.95, description="Share of the free memory that the pattern test covers")
-    limit_bytes: int | None = Field(
-        None, ge=1, description="Limit of the pattern test for each device; default none on GPUs, 2 MiB on the CPU"
-    )
-    patterns: tuple[Pattern, ...] = Field(
-        get_args(Pattern), min_length=1, description="Patterns to write and read back"
-    )
-    rounds: int | None = Field(
-        None, ge=1, le=10_000, description="Repetitions of all patterns; default 4 on GPUs, 1 on the CPU"
-    )
-    seed: int = Field(1, ge=0, lt=1 << 32, description="Seed of the random pattern")
-    device: Choice = Field("auto", description="cpu: use the CPU even on a node with GPUs")
 
 
 def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:
@@ -106,7 +69,7 @@ def judge(measurement: Measurement, references: Mapping[str, Reference]) -> list
         *each("triad_gbps", code="memory.slow"),
         *each("to_device_gbps", code="memory.transfer_slow"),
         *each("to_host_gbps", code="memory.transfer_slow"),
-        *pairs.judge(measurement, references),
+        *peer_judgement.judge(measurement, references),
         *judge_single(measurement, references, "host_copy_gbps", code="memory.host_slow"),
         *judge_single(measurement, references, "host_triad_gbps", code="memory.host_slow"),
     ]
@@ -144,7 +107,7 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
             summary="Device memory: pattern test, bandwidth, and copies to and from the host and between devices",
             scope=Scope.NODE,
             params=MemoryParams,
-            measure=partial(measure, config.plugin(NAME, MemorySettings).pci_root),
+            measure=partial(_measure, config.plugin(NAME, MemorySettings).pci_root),
             judge=judge,
             timeout_s=900.0,
             cadence_s=24 * 3600.0,
@@ -159,44 +122,7 @@ def muster_checks(config: Config) -> list[Check[MemoryParams]]:
     ]
 
 
-class _MemoryDefaults(NamedTuple):
-    """Defaults for a backend."""
+def _measure(pci_root: Path, params: MemoryParams, context: Context) -> Measurement:
+    from muster_plugins.checks.memory.measure import measure  # noqa: PLC0415 (memory that only a run should spend)
 
-    size_bytes: int
-    iterations: int
-    limit_bytes: int | None
-    rounds: int
-
-
-_DEFAULTS = {"cuda": _MemoryDefaults(1 << 30, 20, None, 4), "cpu": _MemoryDefaults(1 << 20, 3, 2 << 20, 1)}
-
-
-def measure(pci_root: Path, params: MemoryParams, context: Context) -> Measurement:
-    """GB/s of each device in all requested parts, and the number of wrong words in the tested memory."""
-    found = places(context, params.device)
-    common = facts(context, found, params.device)
-    if not found:
-        return Measurement(facts=common)
-    chosen = _DEFAULTS[found[0].backend]
-    node = MeasuredNode(
-        found=found,
-        moving=BandwidthJob(params.size_bytes or chosen.size_bytes, params.iterations or chosen.iterations),
-        testing=PatternJob(
-            share=params.share,
-            limit_bytes=params.limit_bytes or chosen.limit_bytes,
-            patterns=params.patterns,
-            rounds=params.rounds or chosen.rounds,
-            seed=params.seed,
-        ),
-        cpus={device.index: cpus_next_to(device.pci_address, pci_root) for device in context.devices},
-    )
-    parts = []
-    for part in dict.fromkeys(params.parts):
-        context.progress(f"{part} on {count(len(found), 'device')}")
-        parts.append(PARTS[part](node))
-    return Measurement(
-        metrics={name: value for part in parts for name, value in part.metrics.items()},
-        facts=common
-        | {name: value for part in parts for name, value in part.facts.items()}
-        | {"failed": [failure for part in parts for failure in part.failed], "size_bytes": node.moving.size_bytes},
-    )
+    return measure(pci_root, params, context)

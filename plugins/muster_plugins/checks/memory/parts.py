@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
 from muster.model import Json, Metric
-from muster_plugins.checks.memory import pairs
+from muster_plugins.checks.memory import pairs, peer_judgement
 from muster_plugins.checks.memory.bandwidth import BandwidthJob, Transfers, bandwidth, transfers
+from muster_plugins.checks.memory.params import MemoryPart
 from muster_plugins.checks.memory.pattern import PatternJob, verify
 from muster_plugins.shared.torch_device import CPU, Place
 from muster_plugins.shared.torch_failures import Failure, attempt_each, each_number, failure_facts
 
 if TYPE_CHECKING:
     import torch
-
-MemoryPart = Literal["bandwidth", "pattern", "transfers", "pairs", "host"]
 
 
 class MeasuredNode(NamedTuple):
@@ -85,11 +84,11 @@ def _pairs(node: MeasuredNode) -> Measured:
     matrix = [unknown if isinstance(result, Failure) else result for result in results]
     missing = pairs.without_access(found)
     facts: Json = {
-        pairs.MATRIX: [[*speeds] for speeds in matrix],
+        peer_judgement.MATRIX: [[*speeds] for speeds in matrix],
         "without_peer_access": [[*pair] for pair in missing],
         "peer_access": not missing,
     }
-    return Measured({pairs.METRIC: pairs.of_each(matrix)}, failure_facts(found, results), facts)
+    return Measured({peer_judgement.METRIC: pairs.of_each(matrix)}, failure_facts(found, results), facts)
 
 
 def _host(node: MeasuredNode) -> Measured:

@@ -3,18 +3,17 @@
 It writes all of the tested memory before it reads any of it, so that the words do not come from a cache.
 """
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
 from muster.model import Json
+from muster_plugins.checks.memory.params import Pattern
 from muster_plugins.shared.torch_device import Place, free_bytes
 from muster_plugins.shared.torch_failures import NotEnoughMemoryError
 
 if TYPE_CHECKING:
     import torch
-
-Pattern = Literal["walking_ones", "walking_zeros", "address", "random"]
 
 WORD_BYTES = 8
 

@@ -9,14 +9,13 @@ the alarm.
 """
 
 import os
-from pathlib import Path
 
-from pydantic import Field, field_validator
 from pydantic_core import to_json
 
-from muster import ActionOutcome, Alarm, Effect, Section, Transition
+from muster import ActionOutcome, Alarm, Effect, Transition
 from muster.model import Json
 from muster_plugins.checks.script.child import ChildEnd, run_child
+from muster_plugins.checks.script.settings import ScriptActor
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.alarm_document import alarm_document
 from muster_plugins.shared.transition_document import transition_document
@@ -25,23 +24,6 @@ _EFFECTS: dict[int | None, Effect] = {0: Effect.DONE, 77: Effect.LEFT}
 """The outcome by exit code. In test drivers (GNU Automake, Meson), 77 means skipped."""
 
 _ENVIRONMENT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "TZ", "USER")
-
-
-class ScriptActor(Section):
-    """The table `[plugins.script.actor]`."""
-
-    path: Path = Field(description="Executable; only users that you trust may have write access")
-    timeout_s: float = Field(8.0, gt=0, le=9, description="Deadline in seconds; no plugin has more than 10")
-    can_cordon: bool = Field(False, description="true: it drains nodes; false: it only notifies")
-    alarms: bool = Field(False, description="Run it for alarms, too; it then gets another JSON, which has `kind`")
-
-    @field_validator("path")
-    @classmethod
-    def _is_absolute(cls, value: Path) -> Path:
-        # Not checked here that the file exists: agents may have the same settings, but not this file.
-        if not value.is_absolute():
-            raise ValueError("must be an absolute path")
-        return value
 
 
 async def act(actor: ScriptActor, fleet: str, transition: Transition) -> ActionOutcome:

@@ -5,34 +5,19 @@ environment of the agent, with MUSTER_NODE (the node's name), MUSTER_RUN (the id
 empty directory, which is also the working directory and is removed after the run.
 """
 
-import os
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Literal
 
-from pydantic import Field, JsonValue, TypeAdapter, field_validator
+from pydantic import JsonValue, TypeAdapter
 
-from muster import (
-    Check,
-    Context,
-    Finding,
-    Measurement,
-    Needs,
-    Reference,
-    Scope,
-    Section,
-    Severity,
-    judge_value,
-)
+from muster import Check, Context, Finding, Measurement, Reference, Scope, Severity, judge_value
 from muster.model import Json
 from muster_plugins.checks.script.output import ReportedFinding, ScriptOutput, UnreadableOutput, read_output
+from muster_plugins.checks.script.settings import ScriptCheck
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.no_params import NoParams
 from muster_plugins.shared.programs import MOST_OUTPUT_BYTES
 from muster_plugins.shared.unmeasured import Unmeasured, run_within, tail, unmeasured_finding
-
-_Protocol = Literal["nagios", "npd"]
 
 _SAYS: Mapping[str, Mapping[int, tuple[str, Severity] | None]] = {
     "nagios": {
@@ -60,27 +45,6 @@ _FINDS = {
 }
 
 _FINDINGS = TypeAdapter(tuple[ReportedFinding, ...])
-
-
-class ScriptCheck(Section):
-    """A table `[plugins.script.checks.<name>]`."""
-
-    path: Path = Field(description="Executable; only users that you trust may have write access")
-    args: tuple[str, ...] = Field((), description="Arguments, passed as they are, without a shell")
-    protocol: _Protocol = Field(
-        "nagios", description="Exit codes. nagios: 1 warns, 2 fails, 3 is unknown; npd: 1 fails, 2 is unknown"
-    )
-    interval_s: float | None = Field(None, gt=0, description="Seconds between background runs; unset: on demand only")
-    timeout_s: float = Field(60.0, gt=0, le=86_400, description="Deadline of one run in seconds")
-    needs: Needs = Field(Needs.NOTHING, description="What must be idle: NOTHING, IDLE_DEVICE or IDLE_NODE")
-
-    @field_validator("path")
-    @classmethod
-    def _is_trusted(cls, value: Path) -> Path:
-        # Not checked here that the file exists: the coordinator and other nodes may have the same settings.
-        if (os.path.lexists(value) or not value.is_absolute()) and (reason := distrust(value)):
-            raise ValueError(reason)
-        return value
 
 
 def judge(name: str, measurement: Measurement, references: Mapping[str, Reference]) -> list[Finding]:

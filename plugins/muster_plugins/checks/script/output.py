@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from muster import Action, Finding, Severity
 from muster.explain import explain
-from muster.model import Data, Json, Metric
+from muster.model import MOST_DEVICES, Code, Data, Json, Metric
 from muster_plugins.checks.script.summary import summary_line
 from muster_plugins.shared.program_json import json_in
 
@@ -56,7 +56,7 @@ class ReportedFinding(Data):
     code: str = Field(pattern=r"^[a-z0-9][a-z0-9_]{0,63}$")
     summary: str = Field(min_length=1, max_length=_MOST_CHARACTERS)
     severity: Severity
-    device: int | None = Field(None, ge=0)
+    device: int | None = Field(None, ge=0, lt=MOST_DEVICES)
     action: Action = Action.NONE
     evidence: Annotated[Json, AfterValidator(_bounded)] = {}
 
@@ -66,7 +66,7 @@ class ReportedFinding(Data):
 
 
 class _ScriptReport(Data):
-    metrics: dict[Annotated[str, Field(min_length=1, max_length=128)], Metric] = Field({}, max_length=MOST_METRICS)
+    metrics: dict[Annotated[Code, Field(max_length=128)], Metric] = Field({}, max_length=MOST_METRICS)
     findings: tuple[ReportedFinding, ...] = Field((), max_length=_MOST_FINDINGS)
 
 
@@ -78,7 +78,7 @@ def read_output(stdout: str, *, performance_data: bool, failed: bool = False) ->
     if begin := _OBJECT.search(stdout):
         report = _read_object(stdout[begin.end() - 1 :])
         return ScriptOutput(_summary(stdout[: begin.start()], failed), report.metrics, report.findings, {})
-    if performance_data:
+    if performance_data and not stdout.lstrip().startswith("|"):  # a table begins so, and no Nagios plugin
         return _read_performance_data(stdout, failed)
     return ScriptOutput(_summary(stdout, failed), {}, (), {})
 
@@ -106,6 +106,10 @@ _DATUM = re.compile(
 )
 
 
+_NOT_IN_A_NAME = re.compile("[^!-~]")
+"""Names of metrics have no spaces, which labels may have: `'/srv/my disk'=5GB`."""
+
+
 def _read_performance_data(stdout: str, failed: bool) -> ScriptOutput:
     first, _, rest = stdout.lstrip().partition("\n")
     said, _, data = first.partition("|")
@@ -116,7 +120,7 @@ def _read_performance_data(stdout: str, failed: bool) -> ScriptOutput:
     for found in _DATUM.finditer(data):
         if len(metrics) == MOST_METRICS:
             break
-        label = (found["plain"] or found["quoted"].replace("''", "'"))[:128]
+        label = _NOT_IN_A_NAME.sub("_", found["plain"] or found["quoted"].replace("''", "'"))[:128]
         metrics[label] = float(found["value"])
         if found["unit"]:
             units[label] = found["unit"]

@@ -1,28 +1,15 @@
 """The plugin `script`. Only the settings define what it runs; nothing sent over the network can."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from muster import ActionOutcome, Alarm, Check, Config, Section, Survey, Transition, hookimpl
+from muster import Check, Config, hookimpl
 from muster.errors import SettingsError
-from muster_plugins.checks.script.actor import ScriptActor, act, notify
-from muster_plugins.checks.script.check import ScriptCheck, make_check
+from muster_plugins.checks.script.settings import NAME, ScriptSettings
 from muster_plugins.checks.script.trust import distrust
 from muster_plugins.shared.no_params import NoParams
 
-NAME = "script"
-
-
-class ScriptSettings(Section):
-    """The table `[plugins.script]`."""
-
-    checks: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")], ScriptCheck] = Field(
-        {}, description="By name, the executables; each becomes the check script.<name>"
-    )
-    actor: ScriptActor | None = Field(
-        None, description="The executable that is run when a node changes its service state; unset: none"
-    )
+if TYPE_CHECKING:
+    from muster import ActionOutcome, Alarm, Survey, Transition
 
 
 @hookimpl
@@ -33,26 +20,40 @@ def muster_configure(config: Config) -> None:
 @hookimpl
 def muster_checks(config: Config) -> list[Check[NoParams]]:
     scripts = config.plugin(NAME, ScriptSettings).checks
+    if not scripts:
+        return []
+    from muster_plugins.checks.script.check import make_check  # noqa: PLC0415 (memory that only nodes with scripts should spend)
+
     return [make_check(f"{NAME}.{name}", script) for name, script in scripts.items()]
 
 
 @hookimpl
-async def muster_survey(config: Config) -> Survey | None:
+async def muster_survey(config: Config) -> "Survey | None":
     actor = config.plugin(NAME, ScriptSettings).actor
     if actor is None:
         return None
     if reason := distrust(actor.path):
         raise SettingsError(f"plugins.{NAME}.actor.path: {reason}")
+    from muster import Survey  # noqa: PLC0415 (memory that only a coordinator should spend)
+
     return Survey(summary=f"script {actor.path}", can_cordon=actor.can_cordon)
 
 
 @hookimpl
-async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+async def muster_transition(config: Config, transition: "Transition") -> "ActionOutcome | None":
     actor = config.plugin(NAME, ScriptSettings).actor
-    return None if actor is None else await act(actor, config.settings.fleet, transition)
+    if actor is None:
+        return None
+    from muster_plugins.checks.script.actor import act  # noqa: PLC0415 (memory, as above)
+
+    return await act(actor, config.settings.fleet, transition)
 
 
 @hookimpl
-async def muster_alarm(config: Config, alarm: Alarm) -> ActionOutcome | None:
+async def muster_alarm(config: Config, alarm: "Alarm") -> "ActionOutcome | None":
     actor = config.plugin(NAME, ScriptSettings).actor
-    return None if actor is None or not actor.alarms else await notify(actor, config.settings.fleet, alarm)
+    if actor is None or not actor.alarms:
+        return None
+    from muster_plugins.checks.script.actor import notify  # noqa: PLC0415 (memory, as above)
+
+    return await notify(actor, config.settings.fleet, alarm)

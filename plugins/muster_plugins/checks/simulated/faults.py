@@ -15,7 +15,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from muster import Section
-from muster_plugins.shared.torch_device import working_device
 
 
 class Fault(Section):
@@ -108,6 +107,8 @@ def _on_device(faulty: Faulty) -> Faulty:
     """Limits a fault to the work of the faulty device."""
 
     def on_device(fault: Fault) -> Callable[..., Any]:
+        from muster_plugins.shared.torch_device import working_device  # noqa: PLC0415 (memory that only a run should spend)
+
         hit = faulty(fault)
 
         def around(real: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

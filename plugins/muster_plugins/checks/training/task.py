@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from muster import Params, Section
 from muster.home_path import HomePath
 from muster.model import Data, Json
-from muster_plugins.shared.torch_device import Choice
+from muster_plugins.shared.device_choice import Choice
 
 SETTINGS_NAME = "training"
 

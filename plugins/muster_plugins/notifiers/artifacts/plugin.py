@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from muster import ActionOutcome, Artifact, Config, hookimpl
+from muster import Config, hookimpl
 from muster.errors import Unavailable
 from muster.extras import missing_package
 from muster_plugins.notifiers.artifacts.settings import NAME, ArtifactSettings
 
 if TYPE_CHECKING:
+    from muster import ActionOutcome, Artifact
     from muster_plugins.notifiers.artifacts.bucket import Bucket
 
 
@@ -22,7 +23,7 @@ class ArtifactStore:
         config.plugin(NAME, ArtifactSettings)
 
     @hookimpl
-    async def muster_artifacts(self, config: Config, artifacts: tuple[Artifact, ...]) -> ActionOutcome | None:
+    async def muster_artifacts(self, config: Config, artifacts: "tuple[Artifact, ...]") -> "ActionOutcome | None":
         settings = config.plugin(NAME, ArtifactSettings)
         if settings.url is None:
             return None

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from muster import ActionOutcome, Alarm, Config, Effect, Survey, Transition, hookimpl
+from muster import Config, hookimpl
 from muster.errors import Unavailable
-from muster_plugins.notifiers.webhook.answer import combine
-from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
 from muster_plugins.notifiers.webhook.settings import NAME, WebhookSettings, WebhookTarget
 
 if TYPE_CHECKING:
+    from muster import ActionOutcome, Alarm, Survey, Transition
     from muster_plugins.notifiers.webhook.delivery import Delivery
+    from muster_plugins.notifiers.webhook.notice import AlarmNotice, Notice
 
 
 class Webhook:
@@ -25,10 +25,11 @@ class Webhook:
         config.plugin(NAME, WebhookSettings)
 
     @hookimpl
-    async def muster_survey(self, config: Config) -> Survey | None:
+    async def muster_survey(self, config: Config) -> "Survey | None":
         targets = config.plugin(NAME, WebhookSettings).targets
         if not targets:
             return None
+        from muster import Survey  # noqa: PLC0415 (memory that only a coordinator should spend)
         from muster_plugins.notifiers.webhook.reach import find_problems  # noqa: PLC0415 (agents need no TLS)
 
         if problems := await find_problems(targets):
@@ -36,21 +37,25 @@ class Webhook:
         return Survey(summary=f"webhook {', '.join(targets)}", can_cordon=False)
 
     @hookimpl
-    async def muster_transition(self, config: Config, transition: Transition) -> ActionOutcome | None:
+    async def muster_transition(self, config: Config, transition: "Transition") -> "ActionOutcome | None":
         settings = config.plugin(NAME, WebhookSettings)
         targets = {name: target for name, target in settings.targets.items() if target.wants(transition)}
         if not targets:
             return None
+        from muster_plugins.notifiers.webhook.notice import Notice  # noqa: PLC0415 (memory, as above)
+
         link = _page(settings.muster_url, f"nodes/{quote(transition.node, safe='')}")
         notice = Notice(fleet=config.settings.fleet, transition=transition, link=link)
         return await self._notify(targets, notice, is_dry=transition.dry_run)
 
     @hookimpl
-    async def muster_alarm(self, config: Config, alarm: Alarm) -> ActionOutcome | None:
+    async def muster_alarm(self, config: Config, alarm: "Alarm") -> "ActionOutcome | None":
         settings = config.plugin(NAME, WebhookSettings)
         targets = {name: target for name, target in settings.targets.items() if target.takes_alarms}
         if not targets:
             return None
+        from muster_plugins.notifiers.webhook.notice import AlarmNotice  # noqa: PLC0415 (memory, as above)
+
         link = _page(settings.muster_url, "quarantine#alarms")
         notice = AlarmNotice(fleet=config.settings.fleet, alarm=alarm, link=link)
         return await self._notify(targets, notice, is_dry=alarm.dry_run)
@@ -62,9 +67,12 @@ class Webhook:
             self._delivery = None
 
     async def _notify(
-        self, targets: Mapping[str, WebhookTarget], notice: Notice | AlarmNotice, *, is_dry: bool
-    ) -> ActionOutcome:
+        self, targets: Mapping[str, WebhookTarget], notice: "Notice | AlarmNotice", *, is_dry: bool
+    ) -> "ActionOutcome":
         """The outcome of notifying the targets; in a dry run, the notices that they would get."""
+        from muster import ActionOutcome, Effect  # noqa: PLC0415 (memory, as above)
+        from muster_plugins.notifiers.webhook.answer import combine  # noqa: PLC0415 (memory, as above)
+
         if is_dry:
             receivers = ", ".join(f"{name} ({target.format})" for name, target in targets.items())
             return ActionOutcome(

@@ -3,15 +3,18 @@
 A URL counts as a secret: with the URL of a Slack channel, anybody can write to the channel.
 """
 
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
-from muster import Section, Transition
+from muster import Section
 from muster.addresses import LOOPBACK, possible_host
 from muster.home_path import HomePath
 from muster.model import ServiceState
+
+if TYPE_CHECKING:
+    from muster import Transition
 
 NAME = "webhook"
 
@@ -75,7 +78,7 @@ class WebhookTarget(Section):
         """Whether the target is notified of alarms. A receiver of the generic format must know that form first."""
         return self.format != "generic" if self.alarms is None else self.alarms
 
-    def wants(self, transition: Transition) -> bool:
+    def wants(self, transition: "Transition") -> bool:
         """Whether the target is notified of the transition, by its `states`.
 
         A new node that is accepted counts only for targets whose `states` include ACCEPTING.

@@ -4,26 +4,16 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from muster import (
-    ActionOutcome,
-    Check,
-    Config,
-    IdleProbe,
-    MachineType,
-    NodeHealthReport,
-    Reservation,
-    Survey,
-    Transition,
-    hookimpl,
-)
+from muster import Check, Config, IdleProbe, MachineType, Reservation, hookimpl
 from muster.errors import SettingsError, Unavailable
 from muster.extras import missing_package
-from muster.leader_lock import LeaderLock
 from muster_plugins.schedulers.kubernetes import node_conditions
 from muster_plugins.schedulers.kubernetes.settings import KubernetesSettings
 from muster_plugins.shared.no_params import NoParams
 
 if TYPE_CHECKING:
+    from muster import ActionOutcome, NodeHealthReport, Survey, Transition
+    from muster.leader_lock import LeaderLock
     from muster_plugins.schedulers.kubernetes.actor import Actor
     from muster_plugins.schedulers.kubernetes.api import ApiServer
     from muster_plugins.schedulers.kubernetes.machine_type import LabelReader
@@ -80,7 +70,7 @@ def muster_reservations(config: Config) -> Iterable[Reservation]:
 
 
 @hookimpl
-def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
+def muster_leader_lock(config: Config, url: str) -> "LeaderLock | None":
     if config.settings.leader.lock != NAME:
         return None
     try:
@@ -91,19 +81,19 @@ def muster_leader_lock(config: Config, url: str) -> LeaderLock | None:
 
 
 @hookimpl
-async def muster_survey(config: Config) -> Survey | None:
+async def muster_survey(config: Config) -> "Survey | None":
     actor = _actor(config)
     return None if actor is None else await actor.survey()
 
 
 @hookimpl
-async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+async def muster_transition(config: Config, transition: "Transition") -> "ActionOutcome | None":
     actor = _actor(config)
     return None if actor is None else await actor.act(transition)
 
 
 @hookimpl
-async def muster_node_health(config: Config, reports: tuple[NodeHealthReport, ...]) -> bool:
+async def muster_node_health(config: Config, reports: "tuple[NodeHealthReport, ...]") -> bool:
     actor = _actor(config)
     if actor is not None:
         await actor.show_health(reports)

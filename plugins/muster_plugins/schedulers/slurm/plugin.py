@@ -2,14 +2,13 @@
 
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from muster import ActionOutcome, Config, IdleProbe, Reservation, Survey, Transition, hookimpl
-from muster_plugins.schedulers.slurm import reservation
-from muster_plugins.schedulers.slurm.actor import act
-from muster_plugins.schedulers.slurm.idle import probe
-from muster_plugins.schedulers.slurm.scontrol import Scontrol
+from muster import Config, IdleProbe, Reservation, hookimpl
 from muster_plugins.schedulers.slurm.settings import SlurmSettings
-from muster_plugins.schedulers.slurm.survey import survey
+
+if TYPE_CHECKING:
+    from muster import ActionOutcome, Survey, Transition
 
 NAME = "slurm"
 
@@ -33,6 +32,8 @@ def muster_idle_probes(config: Config) -> Iterable[IdleProbe]:
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.enabled:
         return []
+    from muster_plugins.schedulers.slurm.idle import probe  # noqa: PLC0415 (memory that only nodes in Slurm should spend)
+
     ask = partial(probe, settings.squeue, _node(config))
     return [IdleProbe(name=NAME, probe=ask, interval_s=settings.interval_s)]
 
@@ -42,24 +43,33 @@ def muster_reservations(config: Config) -> Iterable[Reservation]:
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.reserve:
         return []
+    from muster_plugins.schedulers.slurm import reservation  # noqa: PLC0415 (memory, as above)
+    from muster_plugins.schedulers.slurm.scontrol import Scontrol  # noqa: PLC0415 (memory, as above)
+
     asked = (Scontrol(settings.scontrol, _TEST_TIMEOUT_S), _node(config))
     reserve, release = partial(reservation.reserve, *asked), partial(reservation.release, *asked)
     return [Reservation(name=NAME, reserve=reserve, release=release)]
 
 
 @hookimpl
-async def muster_survey(config: Config) -> Survey | None:
+async def muster_survey(config: Config) -> "Survey | None":
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.actor.enabled:
         return None
+    from muster_plugins.schedulers.slurm.scontrol import Scontrol  # noqa: PLC0415 (memory, as above)
+    from muster_plugins.schedulers.slurm.survey import survey  # noqa: PLC0415 (memory, as above)
+
     return await survey(Scontrol(settings.scontrol, _SURVEY_TIMEOUT_S), settings.actor)
 
 
 @hookimpl
-async def muster_transition(config: Config, transition: Transition) -> ActionOutcome | None:
+async def muster_transition(config: Config, transition: "Transition") -> "ActionOutcome | None":
     settings = config.plugin(NAME, SlurmSettings)
     if not settings.actor.enabled:
         return None
+    from muster_plugins.schedulers.slurm.actor import act  # noqa: PLC0415 (memory, as above)
+    from muster_plugins.schedulers.slurm.scontrol import Scontrol  # noqa: PLC0415 (memory, as above)
+
     return await act(Scontrol(settings.scontrol, _ACT_TIMEOUT_S), settings.actor, transition)
 
 

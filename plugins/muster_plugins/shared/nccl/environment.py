@@ -24,8 +24,10 @@ REMOVED = "(removed)"
 
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(?<!P)KEY")
-"""A PKEY, such as NCCL_IB_PKEY, is a partition of a fabric and not a secret."""
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|MAGIC|(?<!P)KEY")
+"""NCCL_SOCKET_MAGIC is made from the secret of a group. A PKEY, such as NCCL_IB_PKEY, is a partition of a fabric and no
+secret.
+"""
 
 _SHOWN = ("NCCL_", "TORCH_NCCL_", "GLOO_")
 

@@ -6,8 +6,7 @@ import pytest
 from tests.cases import cases
 from tests.coordinator.localize.runs import fleet, ran, void
 
-from muster_coordinator.localize.evidence.controls import FEW_BESIDE
-from muster_coordinator.localize.evidence.fabric import KnownFabric
+from muster_coordinator.localize.evidence.fabric import FEW_BESIDE, KnownFabric
 from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.model.probes import GroupRun
 
@@ -74,6 +73,17 @@ def test_other_pairs_are_no_controls(pair: GroupRun) -> None:
     assert thresholds(bad, CONTROLS[1], pair).control_pairs_missing(0) == 1
 
 
+@pytest.mark.parametrize(
+    ("more", "times", "slow"), [(1, 1, False), (0, 2, False), (1, 2, True)], ids=["once", "too few", "twice"]
+)
+def test_a_node_that_is_bad_again_and_again_shows_no_level_alone(more: int, times: int, *, slow: bool) -> None:
+    """It has passed across leaves, whose links carry no more than it delivers. A bad partner makes it slow once."""
+    nodes = [f"n{node}" for node in range(3, 3 + thresholds().controls_missing - 1 + more)]
+    alone = [ran("n2", at=280.0), *(ran(node, at=450.0) for node in nodes)]
+    bad = [ran("n2", f"n{node}", at=100.0) for node in range(50, 50 + times)]
+    assert thresholds(*alone, *bad).is_slow(ran("n0", at=280.0)) == slow
+
+
 def test_where_nothing_is_shared_control_pairs_do_not_count() -> None:
     """The first round shows what healthy nodes reach. Two pairs across the best paths are no level for others."""
     wide = [replace(run, objective=400.0 - 5 * place) for place, run in enumerate(FIRST)]
@@ -89,3 +99,12 @@ def test_contention_says_nothing_about_noise() -> None:
     controls = [ran(f"n{node}", at=450.0) for node in (2, 3, 4, 6)]
     found = Thresholds(64, 64, (*first, *INSIDE, *controls), KnownFabric(SITES))
     assert found.is_slow(ran("n0", at=0.7 * 450))
+
+
+@cases(
+    ("nodes", "leaf_of", "few"),
+    [(9, 3, 2), (12, 4, 2), (24, 8, 3), (48, 8, 6), (64, 16, 7), (1024, 256, 63), (1024, 16, 127), (12, 0, 7)],
+)
+def test_the_smaller_the_fleet_the_fewer_groups_share_no_links(nodes: int, leaf_of: int, few: int) -> None:
+    """At most one for each eight nodes, with room for two control pairs; unless nobody knows a leaf."""
+    assert KnownFabric(fleet(nodes, leaf_of=leaf_of)).few_beside == few

@@ -76,12 +76,12 @@ def test_less_than_the_smallest_loss_passes_and_more_does_not() -> None:
 
 
 def test_slow_uplinks_hide_a_loss() -> None:
-    """Runs across leaves reach 75 % of those inside, so a node may have lost as much and a little more."""
+    """Runs across leaves reach 75 % of those inside, so a node may have lost as much and hardly more."""
     sites = fleet(16, leaf_of=4)
     across = [ran(f"n{node}", f"n{(node + 4) % 16}", at=0.75) for node in (0, 1, 2, 3, 8, 9, 10, 11)]
     inside = [ran("n0", "n1", at=1.0), ran("n4", "n5", at=1.0), ran("n8", "n9", at=1.0)]
     loss = diagnosed(sites, *across, *inside).sensitivity.smallest_loss
-    assert loss == pytest.approx(0.38, abs=0.03)
+    assert loss == pytest.approx(0.27, abs=0.03)
 
 
 def test_a_shared_host_hides_more() -> None:

@@ -1,5 +1,7 @@
 """What is typical, and what is slow."""
 
+from dataclasses import replace
+
 import pytest
 from tests.cases import cases
 
@@ -41,6 +43,25 @@ def test_a_noisy_fabric_gets_more_leave() -> None:
     level = threshold_of(noisy, spread_of(noisy))
     assert level is not None
     assert level.slow_below < min(noisy)
+
+
+def test_two_groups_of_healthy_values_hide_no_fault() -> None:
+    """Some racks are warm. The values differ by 3 %, although the best of them are farther apart than that."""
+    warm, cool = ([level + 0.001 * step for step in range(12)] for level in (0.93, 1.0))
+    level = threshold_of([*warm, *warm, *cool[:8], 0.7], spread_of([*warm, *warm, *cool[:8], 0.7]))
+    assert level is not None
+    assert 0.71 < level.slow_below < min(warm)
+
+
+@pytest.mark.parametrize(("pairs", "slow_below"), [(270, 0.85), (90, 0.5)])
+def test_a_few_of_many_values_that_shade_are_slow(pairs: int, slow_below: float) -> None:
+    """Bad nodes are broken in every degree. More values that low, or shared links, are how this fleet is."""
+    values = [*[1.0] * pairs, *(0.9 - 0.02 * step for step in range(30))]
+    spread = spread_of(values)
+    level, shared = threshold_of(values, spread), threshold_of(values, replace(spread, few_below=0.0))
+    assert level is not None and shared is not None
+    assert level.slow_below == pytest.approx(slow_below)
+    assert shared.slow_below == pytest.approx(0.5)
 
 
 def test_more_than_half_is_never_noise() -> None:

@@ -10,7 +10,12 @@ from tests.coordinator.localize.runs import fleet, ran, well
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
 from muster_coordinator.localize.likelihood.chance import LEAST_REACHED, SLOW_BY_CHANCE
-from muster_coordinator.localize.likelihood.likelihood_ratio import MOST_MISSING, LikelihoodRatios, bound
+from muster_coordinator.localize.likelihood.likelihood_ratio import (
+    MOST_MISSING,
+    LikelihoodRatios,
+    bound,
+    candidates_among,
+)
 from muster_coordinator.model.probes import GroupRun
 
 
@@ -75,3 +80,8 @@ def test_chance_rarely_looks_like_a_fault() -> None:
     found, lots = ratios(), random.Random(1)
     reached = sum(highest_ratio(found, lots) >= math.log(RARE) for _ in range(NODES))
     assert 0 < reached <= NODES / RARE
+
+
+def test_small_fleets_ask_for_as_much_evidence_as_64_nodes() -> None:
+    """Two runs that are slow alike may be chance there, too."""
+    assert [candidates_among(nodes) for nodes in (3, 64, 65)] == [64, 64, 65]

@@ -21,7 +21,7 @@ def test_every_path_between_kinds_is_crossed_once() -> None:
     """After the nodes have passed with their own kind. Then nothing is left to do."""
     sites = by_leaf(4, a="new", b="new", c="old", d="old")
     pairs = [f"{leaf}{n} {leaf}{n + 1}" for leaf in "abcd" for n in (0, 2)]
-    passed = [ran(*pair.split()) for pair in pairs]
+    passed = [*(ran(*pair.split()) for pair in pairs), ran("a0", "b0"), ran("c0", "d0")]
     probes = follow_up(diagnosed(sites, *passed), frozenset(), seed="s", passes=1)
     assert paths_of(probes, sites) == ["ac", "ad", "bc", "bd"]
     assert len({node for probe in probes for node in probe.members}) == 8

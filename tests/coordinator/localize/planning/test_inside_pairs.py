@@ -3,9 +3,9 @@
 import itertools
 
 from tests.cases import cases
-from tests.coordinator.localize.runs import fleet
+from tests.coordinator.localize.runs import diagnosed, fleet, ran
 
-from muster_coordinator.localize.planning.inside_pairs import with_pairs_inside
+from muster_coordinator.localize.planning.inside_pairs import inside_for_the_first_time, with_pairs_inside
 from muster_coordinator.localize.planning.tournament import across_leaves
 from muster_coordinator.model.probes import Site
 
@@ -55,3 +55,21 @@ def test_nothing_changes_where_that_would_leave_out_many_paths(count: int, leaf_
     sites = fleet(count, leaf_of=leaf_of)
     before = across_leaves(sites.values(), "s", 0)
     assert {*map(frozenset, with_pairs_inside(before, sites))} == {*map(frozenset, before)}
+
+
+ACROSS = [ran(f"n{n}", f"n{(n + 3) % 12}") for n in (0, 1, 2, 6, 7, 8)]
+"""Twelve nodes at four leaves of three, in pairs that cross leaves."""
+
+
+def test_where_each_path_needs_its_pair_nodes_run_inside_leaves_next() -> None:
+    """Links between leaves that are oversubscribed hide what is wrong with nodes."""
+    sites = fleet(12, leaf_of=3)
+    probes = inside_for_the_first_time(diagnosed(sites, *ACROSS).evidence, sites)
+    assert [probe.members for probe in probes] == [("n0", "n1"), ("n3", "n4"), ("n6", "n7"), ("n9", "n10")]
+    assert not inside_for_the_first_time(diagnosed(sites, *ACROSS, ran("n0", "n1")).evidence, sites)
+
+
+def test_eight_pairs_inside_leaves_are_enough() -> None:
+    """More would share nothing, and cost runs."""
+    sites = fleet(64, leaf_of=16)
+    assert len(inside_for_the_first_time(diagnosed(sites, ran("n0", "n16")).evidence, sites)) == 8

@@ -43,3 +43,9 @@ def test_partners_are_near_where_leaves_are_unknown() -> None:
     assert first <= {"n29", "n31"}
     then = {pool(sites, seed, without="n30").take_near("n30", {"n29"}, set()) for seed in SEEDS}
     assert len(then) > 10
+
+
+def test_a_leaf_with_most_nodes_does_not_keep_its_suspects() -> None:
+    """n0 has failed with a healthy node of its own leaf, which has 40 of 64 nodes. Others tell more."""
+    sites = {f"n{number}": Site(f"n{number}", leaf=f"leaf{max(number - 32, 0) // 8}") for number in range(64)}
+    assert leaves_of_partners(sites, "n0", {"n1", "n2"}, {"n1"}) == {"leaf1", "leaf2", "leaf3"}

@@ -57,7 +57,11 @@ def test_without_suspects_a_prior_changes_nothing() -> None:
 
 def test_doubted_nodes_are_no_partners_of_suspects() -> None:
     """Of the suspects of this sweep, too, unless there are no others."""
-    bad_pair = [ran("n0", "n32", at=0.5), *(ran(f"n{number}", f"n{number + 32}") for number in range(1, 32))]
+    bad_pair = [
+        ran("n0", "n32", at=0.5),
+        ran("n62", "n63"),
+        *(ran(f"n{number}", f"n{number + 32}") for number in range(1, 32)),
+    ]
     for names in (CLEARED, " ".join(SITES.keys() - {"n1", "n9"})):
         planner = Adaptive(SITES, seed="s", prior=known(doubted=names))
         partners = {node for probe in planner.next_groups(bad_pair, frozenset()) for node in probe.members}

@@ -29,7 +29,7 @@ def test_only_nodes_that_are_well_otherwise_make_a_spoiler(more: list[GroupRun],
 def test_a_convicted_node_is_no_partner() -> None:
     """Even if it comes and goes, and has passed."""
     runs = [ran("a1", "b1"), ran("a2", "b2"), ran("a3", "c4", at=0.3)]
-    alone = [ran("a1"), ran("b1"), ran("c4", at=0.7), ran("c4", at=0.7)]
+    alone = [ran("a1"), ran("b1"), *(ran("c4", at=0.7) for _ in range(3))]
     diagnosis = diagnosed(THREE_LEAVES, *runs, *alone, ran("a3", "b3"), ran("c4", "b3"))
     assert diagnosis.convicted == {"c4"}
     assert "c4" in diagnosis.cleared

@@ -41,6 +41,18 @@ def test_a_node_alone_of_its_kind_at_a_leaf_may_have_a_bad_switch(old: float, ex
     assert culprits(diagnosed(MIXED, *NEW_PASSED, *passed, *BAD, *alone)) == expected
 
 
+def test_what_others_reach_inside_the_leaf_of_such_a_node_tells_nothing_about_its_uplinks() -> None:
+    """All that leaves leaf a is as slow as the new node is. Its old ones reach more among themselves."""
+    passed = [
+        ran("a1", "a2", at=200.0),
+        ran("a3", "d0", at=165.0),
+        ran("d1", "d2", at=200.0),
+        ran("b3", "c3", at=200.0),
+    ]
+    alone = [ran(node, at=3600.0) for node in ("a0", "b1", "c0", "c2")]
+    assert culprits(diagnosed(MIXED, *NEW_PASSED, *passed, *BAD, *alone)) == set()
+
+
 def test_a_node_alone_of_its_kind_at_a_leaf_fails_at_two_leaves() -> None:
     """At one, the path to that leaf may be bad."""
     passed = [ran("a1", "b3", at=200.0), ran("a2", "c3", at=200.0), ran("a3", "d0", at=200.0)]
@@ -87,7 +99,7 @@ def test_nodes_of_one_kind_that_are_slow_alike_have_something_in_common() -> Non
     runs = [ran(*pair, at=200.0 if pair[0] in slow or "old" in pair[0] else 400.0) for pair in pairs]
     alone = [ran(f"new{n}", at=1800.0 if n < 4 else 3600.0) for n in range(8)]
     diagnosis = diagnosed(sites, *runs, *alone)
-    assert diagnosis.nodes.slow_alike == slow
+    assert diagnosis.evidence.hardware.slow_alike == dict.fromkeys(slow, "new at 50% of normal")
     assert diagnosis.culprits == ()
 
 

@@ -1,5 +1,7 @@
 """Which leaves are suspected and at fault, and what falls just short of it."""
 
+from dataclasses import replace
+
 import pytest
 from tests.cases import cases
 from tests.coordinator.localize.runs import THREE_LEAVES, crashed, culprits, diagnosed, failed, fleet, ran, void, well
@@ -33,6 +35,39 @@ AGAINST_STRANGERS = [ran(node, node.replace("a", "b"), at=0.3) for node in A]
 def test_a_leaf_fails_outside_and_inside_and_its_nodes_are_well_alone(runs: list[GroupRun], expected: set) -> None:
     """Without one of these, something else may be what is bad."""
     assert culprits(diagnosed(THREE_LEAVES, *runs)) == expected
+
+
+@pytest.mark.parametrize(("first", "expected"), [(165.0, {(Part.LEAF, "leaf0")}), (200.0, set())])
+def test_a_leaf_whose_nodes_reach_more_outside_than_inside_has_a_good_switch(first: float, expected: set) -> None:
+    """Links are shared, so what all reach in the first round clears nobody. But a bad switch would let through less."""
+    slow = range(16)
+    across = [replace(ran(f"n{n}", f"n{n + 32}", at=first if n in slow else 200.0), beside=31) for n in range(32)]
+    inside = [ran(f"n{n}", f"n{n + 1}", at=160.0 if n in slow else 400.0) for n in range(0, 64, 2)]
+    outside = [ran(f"n{n}", f"n{n + 20}", at=160.0) for n in slow]
+    controls = [ran("n20", "n40", at=400.0), ran("n22", "n42", at=400.0)]
+    alone = [ran(f"n{n}", at=450.0) for n in (*slow, 20, 40, 22, 42)]
+    sites = fleet(64, leaf_of=16, places_itself=False)
+    assert culprits(diagnosed(sites, *across, *inside, *outside, *controls, *alone)) == expected
+
+
+@cases(
+    ("third", "partners", "with_a4", "expected"),
+    [
+        (0.3, ("b1", "c2", "b3"), ["a3"], {(Part.LEAF, "a")}),
+        (0.5, ("b1", "c2", "b3"), ["a3"], set()),
+        (0.3, ("b1", "b2", "b3"), [], set()),
+    ],
+)
+def test_a_node_with_a_wrong_label_does_not_hide_a_small_leaf(
+    *, third: float, partners: tuple[str, ...], with_a4: list[str], expected: set
+) -> None:
+    """a4 passes because it stands elsewhere. Three links do not break alike, and the path to one leaf may be bad."""
+    passed = [*(ran(f"b{n}", f"c{n}") for n in (1, 2, 3, 4)), ran("a4", "b4")]
+    outside = [ran(node, other, at=at) for node, other, at in zip(A, partners, (0.3, 0.3, third), strict=False)]
+    inside = [ran("a1", "a2", at=0.3), *(ran(node, "a4", at=0.3) for node in with_a4)]
+    diagnosis = diagnosed(THREE_LEAVES, *passed, *outside, *inside, *map(ran, ("a1", "a2", "a3", "b1", "c1")))
+    assert culprits(diagnosis) == expected
+    assert bool(diagnosis.leaves.suspected) == bool(expected)
 
 
 def test_a_leaf_does_not_wait_for_a_node_whose_runs_have_no_result() -> None:
@@ -87,7 +122,7 @@ def test_nodes_that_took_no_part_do_not_speak_for_their_leaf() -> None:
     assert diagnosed(fleet(24, leaf_of=8), *pairs, *passed).leaves.suspected.keys() == {"leaf0"}
 
 
-@cases(("leaf_of", "named"), [(16, True), (8, False)])
+@cases(("leaf_of", "named"), [(16, True), (8, True), (7, False)])
 def test_a_large_leaf_may_have_a_wrong_label(leaf_of: int, *, named: bool) -> None:
     """Its one node that passes stands elsewhere. In a small leaf, it shows that the switch is healthy."""
     outside = [ran(f"n{n}", f"n{n + leaf_of}", at=0.3) for n in range(1, leaf_of)]
@@ -143,3 +178,15 @@ def test_a_node_that_is_convicted_itself_is_not_behind_its_leaf() -> None:
     diagnosis = diagnosed(sites, *PASSED, *OUTSIDE, *INSIDE, *ALONE, failed("a5"))
     assert culprits(diagnosis) == {(Part.LEAF, "a"), (Part.NODE, "a5")}
     assert diagnosis.leaves.behind == {*A}
+
+
+def test_what_a_switch_lets_through_is_the_same_inside_and_outside() -> None:
+    """The link of a1 hangs, and the others are slow because their runs shared links."""
+    sites = fleet(12, leaf_of=3)
+    passed = [ran(f"n{n}", f"n{n + 3}") for n in range(3, 9)]
+    alone = [ran(f"n{n}") for n in (0, 1, 2, 3, 4, 5)]
+    slow = [ran("n1", "n4", at=0.3), ran("n2", "n5", at=0.3)]
+    hangs = diagnosed(sites, *passed, *alone, *slow, failed("n0", "n3"), failed("n0", "n1"))
+    assert hangs.leaves.convicted == {}
+    alike = diagnosed(sites, *passed, *alone, *slow, ran("n0", "n3", at=0.3), ran("n0", "n1", at=0.3))
+    assert {*alike.leaves.convicted} == {"leaf0"}

@@ -54,14 +54,14 @@ def test_a_failed_verdict_convicts_at_once() -> None:
 
 
 def test_who_was_slow_is_tried_again() -> None:
-    """Slow again alike convicts; slow again in another way needs a third time; well the second time clears."""
+    """Slow three times alike convicts; slow in other ways needs a fourth time; well the second time clears."""
     slow = (ran("a", at=0.1), *(ran(node) for node in "bcde"))
     assert (judged(*slow).culprits, judged(*slow).inconclusive, asked(*slow)) == ((), ("a",), ["a"])
-    again = judged(*slow, ran("a", at=0.11, run=2))
+    again = judged(*slow, ran("a", at=0.11, run=2), ran("a", at=0.1, run=3))
     assert [(culprit.of, culprit.slow) for culprit in again.culprits] == [(("a",), True)]
     otherwise = (*slow, ran("a", at=0.5, run=2))
     assert (judged(*otherwise).culprits, asked(*otherwise)) == ((), ["a"])
-    assert judged(*otherwise, ran("a", at=0.3, run=3)).convicted == {"a"}
+    assert judged(*otherwise, ran("a", at=0.3, run=3), ran("a", at=0.3, run=4)).convicted == {"a"}
     well = (*slow, ran("a", run=2))
     assert (judged(*well).culprits, judged(*well).inconclusive, asked(*well)) == ((), (), [])
 

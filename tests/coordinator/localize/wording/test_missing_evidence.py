@@ -48,7 +48,7 @@ def test_who_failed_with_others_needs_more_of_them() -> None:
     assert told["a"] == f"it failed with others: it needs {more}"
     assert told["b"].startswith(
         "it failed with others, and these runs are 56 times as likely if the link is bad as by chance;"
-        " 8,000 times convict a link of this fleet: it needs at least 2 more runs, each with a node"
+        " 64,000 times convict a link of this fleet: it needs at least 2 more runs, each with a node"
     )
 
 
@@ -66,7 +66,7 @@ def test_who_failed_by_itself_once_runs_again() -> None:
     )
     assert missing(bad("a"))["a"] == (
         "it failed by itself, and its runs are 54 times as likely if the node is bad as by chance;"
-        " 8,000 times convict a node of this fleet: run it again alone"
+        " 64,000 times convict a node of this fleet: run it again alone"
     )
 
 
@@ -78,6 +78,9 @@ def test_who_fails_like_others_needs_the_topology() -> None:
         node: f"it fails like {others}: declare which nodes share a leaf, because their switch may be bad"
         for node, others in (("a", "b, c"), ("b", "a, c"), ("c", "a, b"))
     }
+    sites = {node: Site(node, leaf=node if node in "abc" else "x") for node in "abcdefgh"}
+    why = missing(*chain, *broken, sites=sites)["a"]
+    assert why == "it fails like b, c, and each is alone at its leaf: inspect these links, and what the leaves share"
 
 
 def test_who_is_of_rare_hardware_needs_more_of_it() -> None:

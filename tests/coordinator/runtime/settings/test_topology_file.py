@@ -188,7 +188,9 @@ def test_files_of_any_editor_are_read(tmp_path, name, text):
     assert read_topology(tmp_path / name) == parse_topology(text, tmp_path / name)
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "cannot read "), (b"\xff\xfe", "is not text: ")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "cannot read "), (b"\xff\xfe", "line 1 is not text in UTF-8; save")]
+)
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, content, reason):
     """With its path."""
     path = tmp_path / "topology.toml"

@@ -23,6 +23,13 @@ def test_running_sweeps_come_first_and_once():
     assert [line.id for line in table.ended] == ["three"]
 
 
+def test_a_sweep_runs_until_its_end_is_stored():
+    """It is no longer among the running sweeps, and the list of those that have ended does not have it yet."""
+    table = sweep_table([], [sweep("one", **RUNS), sweep("two")], at=NOW)
+    assert [line.id for line in table.running.items] == ["one"]
+    assert [line.id for line in table.ended] == ["two"]
+
+
 @cases("is_first, text", [(True, "No sweep has ended yet."), (False, "There are no earlier sweeps.")])
 def test_an_empty_table_says_why(is_first, text):
     """On the first page and on a later one."""

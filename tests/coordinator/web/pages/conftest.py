@@ -3,10 +3,13 @@
 import pytest
 import pytest_asyncio
 from aiohttp import ClientSession, ClientTimeout
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 from tests.coordinator.web.pages.page_fleet import page_fleet
 
 CHROMIUM = "/usr/bin/chromium"
+expect.set_options(timeout=30_000)
+"""A page shows within seconds what has changed; on a busy machine browser, coordinator and test wait for a core."""
+
 BROWSER = {"Accept": "text/html,application/xhtml+xml"}
 
 

@@ -2,7 +2,7 @@
 
 from contextlib import asynccontextmanager
 
-from tests.coordinator.offline_shell import EPOCH, offline_shell
+from tests.coordinator.offline_shell import EPOCH, offline_shell, running
 from tests.coordinator.quarantining_drill import check
 
 from muster.check import Scope
@@ -164,7 +164,7 @@ async def page_fleet(data_dir, *, access=None, mode="enforce", share="10%", is_c
     shell = offline_shell(settings, pipeline, store, Plugins(Config(settings)), epoch)
     listener, url = listen("127.0.0.1:0")
     access = access or Access("any", Right.READ, "")
-    async with shell.running(), serving(application(shell.routes(store), access), listener):
+    async with running(shell), serving(application(shell.routes(store), access), listener):
         shell.link.connected = is_connected
         yield PageFleet(shell, store, url, clock)
         shell.stream.close()

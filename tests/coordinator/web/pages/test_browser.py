@@ -74,6 +74,20 @@ async def visit(browser, url):
         await context.close()
 
 
+async def test_a_long_name_does_not_widen_a_page(visit, live, empty_database, tmp_path):
+    """A node may have a name of 253 characters; only what is in a frame of its own is scrolled sideways."""
+    name = "n" * 200
+    shutil.copy(empty_database, tmp_path)
+    async with page_fleet(tmp_path) as fleet:
+        await fleet.join(name, "n1")
+        for _ in range(2):
+            await fleet.report(name, SLOW)
+        visited = await visit(fleet.url, viewport={"width": 1280, "height": 800})
+        for path in ("/", "/nodes", f"/nodes/{name}", "/quarantine", "/events"):
+            await visited.open(path)
+            assert await visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, path
+
+
 async def test_pages_load_without_an_error(visit):
     """No violation of the policy, no message on the console, and nothing from elsewhere."""
     visited = await visit()

@@ -102,6 +102,24 @@ async def test_a_change_is_on_the_map(fleet, visit):
     assert visited.wrong == []
 
 
+async def test_the_map_is_made_again_when_a_leaf_is_bad(fleet, visit):
+    """It has a stripe then. For one node only the text is: in a large fleet the map takes half a second."""
+    visited = await visit(fleet.url)
+    await is_followed(fleet)
+    asked: list[str] = []
+    visited.page.on("request", lambda request: asked.append(request.url.removeprefix(fleet.url)))
+    await fleet.report("n33", LOST_GPU)
+    await expect(visited.page.locator("h1")).to_contain_text("39 of 40")
+    await fleet.report("n05", LOST_GPU)
+    # A text comes at least 2 s after the one before, which would have asked for the map 0.3 s after it came.
+    await expect(visited.page.locator("h1")).to_contain_text("38 of 40")
+    assert "/?part=text" in asked
+    assert "/" not in asked  # the page with its map
+    for node in ("n34", "n35", "n36"):
+        await fleet.report(node, LOST_GPU)
+    await expect(visited.page.locator("rect.stripe title")).to_have_text("leaf03: bad as a whole")
+
+
 async def test_what_changes_before_a_page_listens_is_on_it(fleet, visit, monkeypatch):
     """Its text shows it, although nothing changes afterwards."""
     may_answer, snapshot = asyncio.Event(), fleet.shell.changes.snapshot
@@ -188,7 +206,16 @@ async def test_sweeps_are_followed(fleet, visit):
     await fleet.feed(SweepRequested("abcdefgh", SweepRequest(check="collective", nodes=("n01", "n02"))))
     await expect(page.locator("section[aria-labelledby=running]")).to_contain_text("abcdefgh")
     await fleet.feed(SweepAbortRequested("abcdefgh", "enough"))
-    # Members that do not answer have two seconds, which are a part of the usual five.
+    await expect(page.locator("section[aria-labelledby=ended]")).to_contain_text("abcdefgh", timeout=15_000)
+
+
+async def test_a_sweep_of_a_moment_is_shown(fleet, visit):
+    """One that begins and ends between two looks at the numbers of the fleet, which then differ in one only."""
+    page = (await visit(fleet.url, "/sweeps")).page
+    await is_followed(fleet)
+    await asyncio.sleep(4.0)  # the page has no other reason to be made again
+    fleet.shell.pipeline.feed(SweepRequested("abcdefgh", SweepRequest(check="collective", nodes=("n01", "n02"))))
+    await fleet.feed(SweepAbortRequested("abcdefgh", "enough"))
     await expect(page.locator("section[aria-labelledby=ended]")).to_contain_text("abcdefgh", timeout=15_000)
 
 

@@ -10,6 +10,7 @@ import pytest
 from muster import Config, Measurement, Skip
 from muster.config import Settings
 from muster_plugins.checks.dcgm import check as dcgm
+from muster_plugins.checks.dcgm.diagnosis import measure
 from muster_plugins.checks.dcgm.report import MOST_RESULTS, UnreadableReport, read_report
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -158,7 +159,7 @@ def test_without_dcgm_there_is_nothing_to_run(bare_context):
     """A node on which DCGM is not installed skips the check."""
     settings = dcgm.DcgmSettings(dcgmi="/nonexistent/dcgmi")
     with pytest.raises(Skip, match="not installed"):
-        dcgm.measure(settings, dcgm.DcgmParams(), bare_context())
+        measure(settings, dcgm.DcgmParams(), bare_context())
 
 
 def test_more_results_than_a_node_can_have_are_refused():

@@ -22,6 +22,11 @@ FAULTS = [
     ("nvme nvme2: Device not ready; aborting reset", "disk_error INSPECT_HARDWARE nvme2"),
     ("ata3.00: failed command: FLUSH CACHE EXT", "disk_error INSPECT_HARDWARE ata3.00"),
     ("mpt3sas_cm0: issue target reset: handle = (0x0034)", "disk_error INSPECT_HARDWARE mpt3sas_cm0"),
+    ("mptscsih: ioc1: attempting task abort! (sc=ffff88061db32a00)", "disk_error INSPECT_HARDWARE mptscsih"),
+    (
+        "megaraid_sas 0000:5a:00.0: [30]waiting for 65 commands to complete for scsi0",
+        "disk_error INSPECT_HARDWARE 0000:5a:00.0",
+    ),
     ("SCSI host 0 abort (pid 0) timed out - resetting", "disk_error INSPECT_HARDWARE None"),
     (" connection2:0: detected conn error (1020)", "disk_error INSPECT_HARDWARE connection2:0"),
     ("block nvme0n1: no usable path - requeuing I/O", "disk_error INSPECT_HARDWARE nvme0n1"),
@@ -42,6 +47,11 @@ FAULTS = [
         "nic_error INSPECT_HARDWARE 0000:83:00.0",
     ),
     (
+        "mlx5_core 0000:56:00.0: mlx5_cmd_comp_handler:1709:(pid 0): Command completion arrived after timeout (entry "
+        "idx = 0).",
+        "nic_error INSPECT_HARDWARE 0000:56:00.0",
+    ),
+    (
         "ufshcd-mtk 112b0000.ufshci: ufshcd_try_to_abort_task: cmd pending in the device. tag = 7",
         "disk_error INSPECT_HARDWARE 112b0000.ufshci",
     ),
@@ -55,6 +65,36 @@ FAULTS = [
         "gpu_error INSPECT_HARDWARE hl2",
     ),
     ("libceph: mon0 (2)192.168.2.164:3300 connect error", "server_error NONE libceph"),
+    (
+        "LustreError: 16a-d: Server MGS version (2.10.5.0) refused connection from this client with an incompatible "
+        "version (2.15.6).  Client must be recompiled",
+        "server_error NONE LustreError",
+    ),
+    ("ceph: mds0 closed our session", "server_error NONE ceph"),
+    ("libceph: mds0 172.21.5.114:6812 connection reset", "server_error NONE libceph"),
+    (
+        "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer0's postRxDetLinkMask failed!",
+        "gpu_error INSPECT_HARDWARE NVRM",
+    ),
+    # The name of a function ends in `Timeout:`, which is no setting.
+    (
+        "NVRM: GPU6 _kgspLogRpcTimeout: ******************* GSP Timeout *******************",
+        "gpu_error INSPECT_HARDWARE NVRM",
+    ),
+    ("mlx5_core 0000:01:00.0: handle_hca_cap failed", "nic_error INSPECT_HARDWARE 0000:01:00.0"),
+    ("ice 0000:ca:00.0: ice_init_hw failed: -16", "nic_error INSPECT_HARDWARE 0000:ca:00.0"),
+    (
+        "qla2xxx [0000:02:00.0]-301f:6: Dropped frame(s) detected (0x2e000 of 0xfe000 bytes).",
+        "disk_error INSPECT_HARDWARE [0000:02:00.0]-301f:6",
+    ),
+    (
+        "qla2xxx [0000:81:00.0]-8017:15: ADAPTER RESET SUCCEEDED nexus=15:0:0.",
+        "disk_error INSPECT_HARDWARE [0000:81:00.0]-8017:15",
+    ),
+    (
+        " rport-1:0-58: blocked FC remote port time out: removing rport",
+        "disk_error INSPECT_HARDWARE rport-1:0-58",
+    ),
     (
         "bcachefs (/dev/loop0): error validating superblock: Invalid superblock section clean: wrong size",
         "file_system_damaged INSPECT_HARDWARE /dev/loop0",
@@ -71,15 +111,26 @@ FAULTS = [
 ]
 
 NO_FAULTS = [
+    # Registers, counters and settings.
+    "amdgpu 0000:0f:00.0: amdgpu:          MAPPING_ERROR: 0x0",
+    "amdgpu 0000:d4:00.0: {1}[Hardware Error]: Accelerator Check Architecture events logged",
+    "ena 0000:00:05.0 ens5: reset_fail: 0",
+    "amdgpu: sched_policy has invalid value",
+    "amdgpu: Freeing queue vital buffer 0x7f2e70800000, queue evicted",
+    "iavf 0000:ec:01.1: PF returned error -5 (IAVF_ERR_PARAM) to our request 3",
     "i40e 0000:3b:00.1: Failed configuring TC map 0 for VSI 391",
     "i40e 0000:02:00.0: DCB init failed -5, disabled",
     "sfc 0000:0b:00.0 enp11s0f0np0: MC command 0x2a inlen 16 failed rc=-22 (raw=0) arg=0",
     "be2net 0000:04:00.0: PCIe error reporting enabled",
     "megaraid_sas 0000:01:00.0: FW provided TM TaskAbort/Reset timeout        : 0 secs/0 secs",
     "nvme nvme0: Shutdown timeout set to 8 seconds",
+    "smartpqi 0000:23:00.0: TMF IU Timeout enabled",
+    "mlx4_core 0000:0d:00.0: command 0x5a failed: fw status = 0x2",
     "hpsa can't handle SMP requests",
     "mlx5_core 36fd:00:02.0: Successfully unregistered panic handler for port 1",
     "libceph: mon0 (2)192.168.1.81:3300 session lost, hunting for new mon",
+    "drbd pvc-40a7bc3f: Aborting cluster-wide state change 352557914 (0ms) rv = -10",
+    "drbd pvc-40a7bc3f: Auto-promote failed: State change was refused by peer node (-10)",
     "BTRFS info (device bcache8): allowing degraded mounts",
     "gfs2: GFS2 installed",
     "xe 0000:00:02.0: [drm] *ERROR* Failed to write source OUI",

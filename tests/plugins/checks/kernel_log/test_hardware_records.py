@@ -1,6 +1,6 @@
 """The lines of a hardware error become one record. The lines are from public reports, shortened."""
 
-from muster_plugins.checks.kernel_log.hardware_records import MOST_LINES, HardwareRecords
+from muster_plugins.checks.kernel_log.hardware_records import MOST_LINES, MOST_REPORTS, HardwareRecords
 from muster_plugins.checks.kernel_log.record_parser import Record
 
 FIRST = [
@@ -78,3 +78,18 @@ def test_no_more_is_kept_than_a_section_has():
     """A log of nothing but such lines takes no memory."""
     texts = [*FIRST, *["{1}[Hardware Error]:   more"] * 1000]
     assert max(text.count("\n") for _, text in joined(*texts)) < MOST_LINES
+
+
+def test_reports_of_several_cpus_stay_apart():
+    """Their lines are mixed when they print at the same time; the number in braces says whose each is."""
+    other = [line.replace("{1}", "{2}").replace("fatal", "corrected") for line in FIRST]
+    mixed = [line for both in zip(FIRST, other, strict=True) for line in both]
+    assert [text for _, text in joined(*mixed)] == [text for _, text in joined(*FIRST, *other)]
+
+
+def test_the_number_of_reports_is_bounded():
+    """The oldest is taken as complete."""
+    texts = [f"{{{number}}}[Hardware Error]: event severity: fatal" for number in range(MOST_REPORTS + 1)]
+    hardware = HardwareRecords()
+    complete = [whole for n, text in enumerate(texts) for whole in hardware.add(Record(n, float(n), text))]
+    assert [whole.seq for whole in complete] == [0]

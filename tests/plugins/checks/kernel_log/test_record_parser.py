@@ -45,6 +45,63 @@ def test_escaped_characters_are_put_back():
 
 
 @cases(
+    "head",
+    [
+        "Nov 28 11:45:32 node7 kernel: [ 1229.448791] ",
+        "Nov  8 11:45:32 node7 kernel: ",
+        "kwi 15 07:56:59 node7 kernel: ",
+        "2026-11-28T11:45:32.123456+00:00 node7 kernel: ",
+        "1 2026-11-28T11:45:32Z node7 kernel - - - ",
+        "<12>1 2026-11-28T11:45:32Z node7 kernel - - - [ 1229.448791] ",
+        "kernel: [123.456792] ",
+        "[ 1229.448791] ",
+        "[Sat Apr  3 05:23:42 2021] ",
+        "<4>[ 1229.448791] ",
+        "[ 1229.448791][ T2659] ",
+        "kern  :warn  : [ 1229.448791] ",
+        "kern  :err   : [Sat Apr  3 05:23:42 2021] ",
+        "[Nov28 11:45] ",
+        "[  +0.004906] ",
+        "2026-11-28T11:45:32,123456+00:00 ",
+        "[ 1229.448791] node7 kernel: ",
+        "Nov 28 11:45:32.123456 node7 kernel: ",
+        "2026-11-28T11:45:32+0000 node7 kernel: ",
+        "Sat 2026-11-28 11:45:32 UTC node7 kernel: ",
+        "1732790732.123456 node7 kernel: ",
+        "Nov 28 11:45:32 kernel: ",
+        r"\x1b[0;1;31m",
+    ],
+)
+def test_the_head_of_a_program_that_repeats_the_kernel_is_removed(head):
+    """Also colours, in both forms in which the log is handed out."""
+    text = "nvme nvme0: I/O 42 QID 3 timeout, aborting"
+    (record,) = kmsg_records([f"12,7,8000000,-;{head}{text}"])
+    assert record == Record(7, 8.0, text, level=4)
+    (record,) = journal_records([json.dumps(JOURNAL | {"MESSAGE": head.replace(r"\x1b", "\x1b") + text})])
+    assert record is not None
+    assert record.text == text
+
+
+@cases(
+    "text",
+    [
+        "[UFW BLOCK] IN=eth0 OUT= SRC=10.0.0.1",
+        "[drm:amdgpu_device_init [amdgpu]] *ERROR* hw_init of IP block <gfx_v11_0> failed -110",
+        "{1}[Hardware Error]: event severity: recoverable",
+        "systemd[1]: kernel: not what speaks here",
+        "kernel BUG at mm/slub.c:4295!",
+        "kernel: tainted",
+        "nvidia 0000:5d:00.0: kernel: [driver]",
+    ],
+)
+def test_what_only_looks_like_a_head_stays(text):
+    """Texts of the kernel that begin with brackets, and those that name the kernel."""
+    (record,) = kmsg_records([f"4,7,8000000,-;{text}"])
+    assert record is not None
+    assert record.text == text
+
+
+@cases(
     "line",
     [
         "",

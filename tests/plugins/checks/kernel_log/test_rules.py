@@ -125,9 +125,38 @@ REAL = [
         "NVRM kfspSendBootCommands_GH100: FSP boot cmds failed. RM cannot boot.",
         "gpu_not_initialised ERROR REBOOT_NODE None",
     ),
+    (
+        "NVRM: kgspInitRm_IMPL: Max GSP-RM boot attempts exceeded: 4/4",
+        "gpu_not_initialised ERROR REBOOT_NODE None",
+    ),
+    (
+        "NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM",
+        "gpu_not_initialised ERROR REBOOT_NODE None",
+    ),
+    (
+        "NVRM s_executeFwsec_TU102: failed to execute FWSEC for FRTS: FRTS error code 0xbe",
+        "gpu_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "NVRM: s_prepareForFwsec_TU102: failed to prepare interface data for FWSEC cmd 0x15: 0x25",
+        "gpu_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "NVRM s_executeBooterUcode_TU102: Booter failed with non-zero error code: 0xa",
+        "gpu_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "NVRM kfspProcessCommandResponse_GH100: FSP response reported error. Task ID: 0x2 Command type: 0x14 "
+        "Error code: 0x6",
+        "gpu_error WARNING INSPECT_HARDWARE None",
+    ),
     ("NVRM: pci_enable_device failed, aborting", "gpu_not_initialised ERROR REBOOT_NODE None"),
     (
         "NVRM: GPU0 _issueRpcAndWait: rpcSendMessage failed with status 0x0000000f for fn 10 sequence 800!",
+        "off_the_bus ERROR REBOOT_NODE None",
+    ),
+    (
+        "NVRM: GPU0 kgmmuInvalidateTlb_GM107: TLB invalidation failed waiting for prior invalidate (status=0x0000000f)",
         "off_the_bus ERROR REBOOT_NODE None",
     ),
     (
@@ -144,7 +173,6 @@ REAL = [
         "[drm:amdgpu_device_ip_init [amdgpu]] *ERROR* hw_init of IP block <psp> failed -22",
         "gpu_not_initialised ERROR REBOOT_NODE None",
     ),
-    ("RIP: 0010:mlx5e_poll_ico_cq+0x8b/0x1a0 [mlx5_core]", "driver_fault WARNING REBOOT_NODE None"),
     ("mm/pgtable-generic.c:50: bad pmd c00600c2800001be.", "kernel_oops WARNING REBOOT_NODE None"),
     (
         "pci 0000:84:00.0: unknown header type 7f, ignoring device",
@@ -280,11 +308,27 @@ REAL = [
         "nic_queue_timeout WARNING INSPECT_HARDWARE None",
     ),
     (
+        "idpf 0000:83:00.0: The driver was unable to contact the device's firmware. Check that the FW is running. "
+        "Driver state= 0x2",
+        "nic_health ERROR REBOOT_NODE 0000:83:00.0",
+    ),
+    (
+        "i40e 0000:03:00.0: previous errors forcing module to load in debug mode",
+        "nic_not_started ERROR REBOOT_NODE 0000:03:00.0",
+    ),
+    (
+        "ixgbe 0000:01:00.1 eth1: initiating reset to clear Tx work after link loss",
+        "nic_queue_timeout WARNING INSPECT_HARDWARE None",
+    ),
+    ("nf_conntrack: table full, dropping packet", "network_table_full WARNING NONE None"),
+    ("neighbour: arp_cache: neighbor table overflow!", "network_table_full WARNING NONE None"),
+    (
         "ixgbe 0000:65:00.0: The EEPROM Checksum Is Not Valid",
         "nic_refused WARNING INSPECT_HARDWARE 0000:65:00.0",
     ),
     ("ata1: exception Emask 0x40 SAct 0x0 SErr 0x800 action 0x7", "disk_error WARNING INSPECT_HARDWARE None"),
     ("nvme nvme1: frozen state error detected, reset controller", "disk_error WARNING INSPECT_HARDWARE None"),
+    ("CIFS VFS: Error connecting to socket. Aborting operation.", "server_not_responding WARNING NONE None"),
     (
         "CIFS: VFS: \\\\127.0.0.1 has not responded in 3 seconds. Reconnecting...",
         "server_not_responding WARNING NONE None",
@@ -326,7 +370,51 @@ REAL = [
     ("NVRM: BAR1 is 0M @ 0x00000000 (PCI:0001:00.0)", "gpu_not_mapped ERROR INSPECT_HARDWARE None"),
     ("nvidia: probe of 0000:01:00.0 failed with error -1", "gpu_refused WARNING INSPECT_HARDWARE 0000:01:00.0"),
     (
+        "nvidia 0000:41:00.0: probe with driver nvidia failed with error -1",
+        "gpu_refused WARNING INSPECT_HARDWARE 0000:41:00.0",
+    ),
+    ("NVRM: The NVIDIA probe routine failed for 1 device(s).", "gpu_refused WARNING INSPECT_HARDWARE None"),
+    (
+        "NVRM: The NVIDIA GPU 0000:af:00.0 (PCI ID: 10de:1db5)\n"
+        "NVRM: installed in this system is not supported by open",
+        "gpu_refused WARNING INSPECT_HARDWARE 0000:af:00.0",
+    ),
+    ("NVRM: installed in this system is not supported by the", "gpu_refused WARNING INSPECT_HARDWARE None"),
+    (
+        "[nvidia-vgpu-vfio] a581675d-19eb-4f50-aa64-6aeb378c58c3: start failed. status: 0x0 Timeout Occured",
+        "gpu_error WARNING INSPECT_HARDWARE None",
+    ),
+    ("NVRM: RmInitAdapter failed! (0x26:0xffff:1127)", "gpu_not_initialised ERROR REBOOT_NODE None"),
+    ("NVRM: Can't find an IRQ for your NVIDIA card!", "gpu_not_initialised ERROR REBOOT_NODE None"),
+    ("NVRM: None of the NVIDIA devices were initialized.", "gpu_not_initialised ERROR REBOOT_NODE None"),
+    ("mana 7870:00:00.0: gdma probe failed: err = -71", "nic_not_started ERROR REBOOT_NODE 7870:00:00.0"),
+    (
+        "JBD2: Error while async write back metadata bh 232792281.",
+        "file_system_write_lost WARNING INSPECT_HARDWARE None",
+    ),
+    ("PANIC at dnode.c:1635:dnode_setdirty()", "kernel_oops WARNING REBOOT_NODE None"),
+    (
+        "ixgbe 0000:02:00.1: failed to load because an unsupported SFP+ module type was detected.",
+        "nic_not_started ERROR REBOOT_NODE 0000:02:00.1",
+    ),
+    (
+        "[Hardware Error]: CPU:21 (19:21:0) MC5_STATUS[-|UE|MiscV|AddrV|PCC|TCC|SyndV|-|-|-]: 0xbea0000000000108",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "x86/amd: Previous system reset reason [0x08000800]: an uncorrected error caused a data fabric sync flood",
+        "machine_check_uncorrected ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "Severe Hypervisor Maintenance interrupt [Recovered]",
+        "hardware_interrupt WARNING INSPECT_HARDWARE None",
+    ),
+    (
         "NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7",
+        "gpu_locked WARNING CHECK_APPLICATION None",
+    ),
+    (
+        "NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x3)",
         "gpu_locked WARNING CHECK_APPLICATION None",
     ),
     (
@@ -424,6 +512,10 @@ REAL = [
 
 SYNTHETIC = [
     (
+        "CIFS VFS: Server 10.240.0.4 has not responded in 120 seconds. Reconnecting...",
+        "server_not_responding WARNING NONE None",
+    ),
+    (
         "NVRM: Xid (PCI:0008:01:00): 154, GPU recovery action changed from 0x0 (None) to 0x5 (Recover IMEX Domain)",
         "xid WARNING NONE 0008:01:00.0",
     ),
@@ -459,7 +551,6 @@ SYNTHETIC = [
         "xid ERROR REBOOT_NODE 0008:01:00.0",
     ),
     ("INFO: task nvidia-smi:8123 blocked for more than 122 seconds.", "driver_hung WARNING REBOOT_NODE None"),
-    ("RIP: 0010:_nv041234rm+0x1b/0x40 [nvidia]", "driver_fault WARNING REBOOT_NODE None"),
     ("mlx5_core 0000:5c:00.0: Port module event: module 1, Cable unplugged", "nic_unplugged INFO NONE 0000:5c:00.0"),
     (
         "mce: [Hardware Error]: CPU 2: Machine Check Exception: 5 Bank 3: be00000000800400",
@@ -486,10 +577,12 @@ SYNTHETIC = [
 HARMLESS = [
     "",
     "Linux version 6.1.0-18-amd64",
+    # Where the kernel was: in a crash, which has a line of its own, or in a notice for developers.
+    "RIP: 0010:_nv041234rm+0x1b/0x40 [nvidia]",
+    "RIP: 0010:mlx5e_poll_ico_cq+0x8b/0x1a0 [mlx5_core]",
     "NVRM: GPU at PCI:0000:66:00: GPU-12345678-1234-5678-9abc-def012345678",
     "NVRM: GPU 0000:09:00.0: GPU is on Board .",
     "NVRM: GPU1 kbifCacheVFInfo_GB100: Unable to read NV_PF0_INITIAL_AND_TOTAL_VFS",
-    "NVRM: The NVIDIA probe routine failed for 1 device(s).",
     "NVRM: A GPU crash dump has been created. If possible, please run\nNVRM: nvidia-bug-report.sh as root",
     "nvidia-peermem nv_get_p2p_free_callback:127 ERROR detected invalid context, skipping further processing",
     "mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link INIT",
@@ -624,6 +717,12 @@ def test_addresses_are_written_as_in_sysfs(address, expected):
 def test_the_driver_of_an_adapter_starts():
     """Its link has not been up yet."""
     assert told_by("mlx5_core 0000:53:00.0: firmware version: 28.39.1002") == LinkStart("0000:53:00.0")
+    assert told_by("e1000e 0000:00:1f.6 enp0s31f6: renamed from eth0") == LinkStart("0000:00:1f.6")
+
+
+def test_a_virtual_function_that_is_renamed_has_perhaps_been_up():
+    """A driver beside it sets it up before udev names it."""
+    assert told_by("mlx5_core a1b2:00:02.0 enP41394s1: renamed from eth1") is None
 
 
 SECTION = (

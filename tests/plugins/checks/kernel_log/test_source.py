@@ -1,5 +1,6 @@
 """Reading the kernel's log from files and a FIFO in its place."""
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -36,6 +37,17 @@ def test_a_log_that_nobody_reads_any_more_is_closed(tmp_path):
     assert len(opened) == 1
     del source
     assert not opened[0].exists()
+
+
+def test_an_account_without_the_right_to_read_it_is_told_what_it_takes(tmp_path, monkeypatch):
+    """The kernel says only that it is not permitted."""
+
+    def denied(*_):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(LogUnavailable, match="not permitted; the agent must run as root, or have CAP_SYSLOG"):
+        Kmsg(tmp_path / "kmsg").records()
 
 
 def test_a_log_that_ends_cannot_be_waited_for(tmp_path):

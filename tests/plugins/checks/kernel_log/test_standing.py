@@ -171,3 +171,16 @@ def test_the_lines_of_a_hardware_error_are_one_event():
     )
     (entry,) = after(records(*(f"{{10}}[Hardware Error]: {text}" for text in texts))).entries
     assert (entry.event.code, entry.event.address, entry.count) == ("pcie_corrected", "0000:60:03.1", 1)
+
+
+def test_a_link_that_recovered_is_milder_from_then_on():
+    """It keeps its count and its first time; the next failure is an error again."""
+    failed = "pcieport 0015:00:00.0: DPC: containment event, status:0x200d, ERR_FATAL received from 0015:01:00.0"
+    recovered = "pcieport 0015:00:00.0: AER: device recovery successful"
+    (entry,) = after(records(failed, failed, recovered)).entries
+    assert (entry.event.code, entry.event.severity) == ("pcie_link_failed", "WARNING")
+    assert (entry.count, entry.first_s, entry.last_s) == (2, 10.0, 11.0)
+    again = after(records(failed, recovered, failed)).entries
+    assert [entry.event.severity for entry in again] == ["WARNING", "ERROR"]
+    (entry,) = after(records(failed, recovered, failed, recovered)).entries
+    assert (entry.event.severity, entry.count) == ("WARNING", 2)

@@ -8,7 +8,8 @@ import pytest
 from muster import Device, Measurement, Skip
 from muster.model import Json
 from muster.references import applicable, shipped
-from muster_plugins.checks.nccl_tests.check import NcclTestsSettings, judge, measure
+from muster_plugins.checks.nccl_tests.check import NcclTestsSettings, judge
+from muster_plugins.checks.nccl_tests.measure import measure
 from muster_plugins.shared.collectives.params import CollectiveParams
 
 RECORDED = Path(__file__).parent / "recorded"

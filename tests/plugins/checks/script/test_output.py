@@ -23,7 +23,7 @@ FINDING = {
         ("\n\n  OK all good  \nmore\n", "OK all good", {}, {}),
         ("DISK OK - free | /=2643MB;5948;5958;0;5968", "DISK OK - free", {"/": 2643.0}, {"/": "MB"}),
         ("OK | a=1 b=-2.5s;;; c=3%", "OK", {"a": 1.0, "b": -2.5, "c": 3.0}, {"b": "s", "c": "%"}),
-        ("OK | 'a label'=1c 'it''s'=.5", "OK", {"a label": 1.0, "it's": 0.5}, {"a label": "c"}),
+        ("OK | 'a label'=1c 'it''s'=.5", "OK", {"a_label": 1.0, "it's": 0.5}, {"a_label": "c"}),
         ("OK | a=1\nlong text\nmore | b=2\nc=1e3", "OK", {"a": 1.0, "b": 2.0, "c": 1000.0}, {}),
         ("OK | a=U b=x c=1,5 =3 d=", "OK", {}, {}),
         ("LOAD OK\n", "LOAD OK", {}, {}),
@@ -46,13 +46,15 @@ def test_the_text_of_a_nagios_plugin(stdout, summary, metrics, units):
         ("CRITICAL - 3 of 8 links\nOK - driver\n", "CRITICAL - 3 of 8 links"),
         ("OK - 1 | a=1\nWARNING - 2 | b=2\n", "WARNING - 2"),
         ("the disk is slow\nerror log: none\n", "the disk is slow"),
+        ("checked 8 GPUs\nfound no error\nwarn: GPU 3 is hot\nGPU 3 cannot be reset\n", "GPU 3 cannot be reset"),
+        ("DISK WARNING - 85 % of /var\nlast error: 3 May\n", "DISK WARNING - 85 % of /var"),
         ("OK\n", "OK"),
         ("", ""),
     ],
 )
 @cases("performance_data", [True, False])
 def test_a_failed_script_is_summarised_by_what_fails(stdout, summary, performance_data):
-    """Not by the passes before it or by a heading; its first line still counts where it says neither."""
+    """Not by passes, headings or progress before it; the first line counts where it names a state, or nothing fails."""
     output = read_output(stdout, performance_data=performance_data, failed=True)
     assert output.summary.partition(" |")[0] == summary
 
@@ -97,13 +99,16 @@ def test_numbers_that_json_lacks_are_none():
         ('{"a": ' * 100_000, "is not JSON"),
         ('{"metrics": [1]}', "metrics"),
         ('{"metrics": {"x": "many"}}', r"metrics\.x"),
-        ('{"metrics": {"": 1}}', "at least 1 character"),
+        ('{"metrics": {"x": "many"}}', r"^key 'metrics\.x': must be a valid number"),
+        ('{"metrics": {"": 1}}', "must match pattern"),
+        ('{"metrics": {"a label": 1}}', "must match pattern"),
         (json.dumps({"metrics": dict.fromkeys(map(str, range(MOST_METRICS + 1)), 1)}), "at most 256"),
         (json.dumps({"findings": [FINDING] * 65}), "at most 64"),
         (json.dumps({"findings": [{"code": "x", "severity": "ERROR"}]}), r"findings\.0\.summary"),
         (json.dumps({"findings": [FINDING | {"severity": "BAD"}]}), r"findings\.0\.severity"),
         (json.dumps({"findings": [FINDING | {"code": "../x"}]}), r"findings\.0\.code"),
         (json.dumps({"findings": [FINDING | {"device": -1}]}), r"findings\.0\.device"),
+        (json.dumps({"findings": [FINDING | {"device": 999}]}), r"findings\.0\.device"),
         (json.dumps({"findings": [FINDING | {"summary": "x" * 501}]}), r"findings\.0\.summary"),
         (json.dumps({"findings": [FINDING | {"evidence": {"x": "y" * 9000}}]}), "at most 8192 bytes"),
         (json.dumps({"findings": [FINDING | {"evidence": {"x": "\ud800"}}]}), "UTF-8"),

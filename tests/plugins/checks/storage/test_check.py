@@ -13,7 +13,8 @@ from muster import Config, Measurement, Reference, Skip
 from muster.config import Settings
 from muster.errors import SettingsError
 from muster_plugins.checks.storage import check as storage
-from muster_plugins.checks.storage.check import StorageParams, StorageSettings, judge, measure
+from muster_plugins.checks.storage.check import StorageParams, StorageSettings, judge
+from muster_plugins.checks.storage.measure import measure
 
 QUICK = StorageParams(size_mib=4, runtime_s=0.1)
 

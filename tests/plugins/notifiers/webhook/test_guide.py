@@ -14,7 +14,7 @@ from muster.alarm import Alarm
 from muster.config import Config, Settings, load
 from muster.model import ServiceState
 from muster.transition import Transition
-from muster_plugins.checks.script.plugin import ScriptSettings
+from muster_plugins.checks.script.settings import ScriptSettings
 from muster_plugins.notifiers.webhook.settings import WebhookSettings
 from muster_plugins.notifiers.webhook.signature import key_of, signature_headers
 from muster_plugins.shared.alarm_document import alarm_document

@@ -42,6 +42,7 @@ def test_right_settings(target):
         ({"url": "https://h:70000/x", "format": "slack"}, "out of range"),
         ({"url": "https://[::/x", "format": "slack"}, "Invalid IPv6 URL"),
         ({"url": "https://a..b/x", "format": "slack"}, "neither the name nor the address"),
+        ({"url": "https://hooks.exam ple/x", "format": "slack"}, "neither the name nor the address"),
         ({"url": "https://me:secret@h/x", "format": "slack"}, "set token_file"),
         ({"url": "http://h/x", "format": "slack"}, "plain_http = true"),
         ({"url": "https://h"}, "'generic' needs secret_file"),

@@ -12,7 +12,8 @@ from muster.config import Settings
 from muster.errors import SettingsError
 from muster.plugins import load
 from muster_plugins.schedulers.kubernetes import rbac
-from muster_plugins.schedulers.kubernetes.node_conditions import FINDS, judge
+from muster_plugins.schedulers.kubernetes.conditions_reading import judge
+from muster_plugins.schedulers.kubernetes.node_conditions import FINDS
 from muster_plugins.schedulers.kubernetes.plugin import muster_checks
 from muster_plugins.shared.no_params import NoParams
 

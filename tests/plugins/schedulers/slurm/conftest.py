@@ -10,9 +10,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -98,6 +100,9 @@ def program(name: str) -> str:
     return found
 
 
+BOOT_S = 3.0
+"""A message that is late by less than this is never taken for another boot."""
+
 JOBS_OF_A_CLUSTER = 97
 """So many ids at least are between those of two clusters, whose ports differ by one or more."""
 
@@ -141,18 +146,28 @@ class Slurm:
 
     def stop_slurmctld(self) -> None:
         """Has it save its state and end."""
-        slurmctld = next(daemon for daemon in self._daemons if "slurmctld" in str(daemon.args))
+        slurmctld = self._slurmctld()
         self._daemons.remove(slurmctld)
         slurmctld.terminate()
         slurmctld.wait(PATIENCE_S)
 
     def boot(self, node: str) -> None:
-        """Ends the slurmd of a node, and starts one that says that the node has been booted."""
+        """Ends the slurmd of a node, and starts one that says that the node has been booted.
+
+        slurmctld hears of it some seconds later, as of a real host. It reckons the time of the boot again from each
+        message, in whole seconds; one that is by a second later than what it heard first would be another boot.
+        """
         before = self._slurmds[node]
         before.kill()
         before.wait()
         self._daemons.remove(before)
+        started = self.directory / f"{node}.pid"
+        started.unlink()
+        self._slurmctld().send_signal(signal.SIGSTOP)
         self._slurmds[node] = self._start("slurmd", "-D", "-b", "-N", node)
+        wait_for(started.exists, f"slurmd of {node}")
+        time.sleep(BOOT_S)
+        self._slurmctld().send_signal(signal.SIGCONT)
 
     def run(self, name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of Slurm to its end."""
@@ -212,6 +227,9 @@ class Slurm:
     def processes(self) -> list[psutil.Process]:
         """Every process that belongs to the cluster: daemons, steps and their tasks."""
         return [process for process in psutil.process_iter() if self._owns(process)]
+
+    def _slurmctld(self) -> subprocess.Popen[bytes]:
+        return next(daemon for daemon in self._daemons if "slurmctld" in str(daemon.args))
 
     def _owns(self, process: psutil.Process) -> bool:
         with contextlib.suppress(psutil.Error):

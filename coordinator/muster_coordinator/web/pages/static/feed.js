@@ -20,22 +20,30 @@ export class Feed {
 
   /** Serves a port. */
   add(port) {
-    port.onmessage = ({ data }) => (data === "begin" ? this.#begin([port]) : this.#end(port));
+    port.onmessage = ({ data }) => (data === "begin" ? this.#begin([port, ...this.#cutOff()]) : this.#end(port));
   }
 
   async #begin(ports) {
-    for (const port of ports) this.#waiting.set(port, []);
+    const begun = new Map(ports.map(port => [port, []]));
+    for (const [port, changes] of begun) this.#waiting.set(port, changes);
     this.#timer ||= setInterval(() => this.#look(), LOOK_MS);
     const snapshot = await this.#snapshot();
     if (!snapshot) return setTimeout(() => this.#again(ports), RETRY_MS);
-    this.#listen(snapshot);
-    for (const port of ports.filter(port => this.#waiting.get(port))) {
+    // A tab that has ended wants no stream. One that has begun again since waits for its later snapshot: the changes
+    // that waited for this one are gone.
+    const present = [...begun].filter(([port, changes]) => this.#waiting.get(port) === changes);
+    if (present.length) this.#listen(snapshot);
+    for (const [port, changes] of present) {
       port.postMessage({ snapshot });
       port.postMessage({ lostAt: this.#lostAt });
-      const since = this.#waiting.get(port).filter(change => change.version > snapshot.version);
       this.#waiting.set(port, null);
-      for (const change of since) port.postMessage({ change });
+      for (const change of changes) if (change.version > snapshot.version) port.postMessage({ change });
     }
+  }
+
+  /** The tabs that have a snapshot and no stream that follows it: they would miss what a new stream does not send. */
+  #cutOff() {
+    return this.#source ? [] : [...this.#waiting].filter(([, changes]) => changes === null).map(([port]) => port);
   }
 
   #again(ports = [...this.#waiting.keys()]) {
@@ -63,8 +71,12 @@ export class Feed {
   }
 
   #listen({ epoch, version }) {
+    if (this.#source) {
+      // A snapshot for one tab is no news for the others: while the stream is lost, they are not up to date.
+      if (this.#source.readyState === EventSource.OPEN) this.#tell(null);
+      return;
+    }
     this.#hear();
-    if (this.#source) return;
     this.#source = new EventSource(new URL(`changes?since=${epoch}-${version}`, API));
     for (const kind of ["open", "alive"]) this.#source.addEventListener(kind, () => this.#hear());
     this.#source.addEventListener("change", event => this.#pass(JSON.parse(event.data)));

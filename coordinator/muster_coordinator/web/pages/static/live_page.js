@@ -16,9 +16,9 @@ const main = document.getElementById("main");
 const banner = document.getElementById("stale");
 const [subject, name] = (main.dataset.of ?? "").split(/:(.*)/);
 
-const leavesOf = page => page.querySelector("[data-leaves]")?.dataset.leaves;
+const shownLeaves = () => document.querySelector("[data-leaves]")?.dataset.leaves;
 
-let state = null, map = null, mapIsWhole = true, leaves = leavesOf(document), again = 0;
+let state = null, map = null, mapIsWhole = true, leaves = shownLeaves(), again = 0;
 const page = new Refresher(() => (subject === "fleet" ? "./?part=text" : location.href), pageReplaced, PAUSE_MS);
 const wholePage = new Refresher(() => location.href, mapReplaced, MAP_PAUSE_MS);
 
@@ -60,9 +60,9 @@ function mapReplaced() {
 }
 
 /** A leaf that is bad as a whole has a stripe on the map, which only the coordinator draws. */
-function pageReplaced(made) {
-  if (leavesOf(made) !== leaves) wholePage.request();
-  leaves = leavesOf(made);
+function pageReplaced() {
+  if (shownLeaves() !== leaves) wholePage.request();
+  leaves = shownLeaves();
 }
 
 function showConnection(isStale, seconds) {

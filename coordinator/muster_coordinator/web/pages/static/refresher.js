@@ -14,14 +14,14 @@ export class Refresher {
   #isWanted = false;
   #notBefore = 0;
 
-  /** Asks `url()`, with pauses of `pause` ms; calls `replaced` with the document that has come. */
+  /** Asks `url()`, with pauses of `pause` ms; calls `replaced` when the document that has come is shown. */
   constructor(url, replaced, pause) {
     this.#url = url;
     this.#replaced = replaced;
     this.#pause = pause;
   }
 
-  /** Asks soon. */
+  /** Asks soon, and again until there is an answer: perhaps nothing changes any more. */
   request() {
     this.#isWanted = true;
     if (this.#isAsking || this.#timer) return;
@@ -37,8 +37,10 @@ export class Refresher {
       const response = await fetch(this.#url(), { headers, signal: AbortSignal.timeout(ANSWERED_MS) });
       if (response.redirected) return location.reload(); // the session has ended: the coordinator asks to log in
       if (response.ok) this.#show(new DOMParser().parseFromString(await response.text(), "text/html"));
+      else this.#isWanted ||= response.status >= 500;
     } catch (error) {
       if (!["TypeError", "TimeoutError", "AbortError"].includes(error.name)) throw error;
+      this.#isWanted = true;
     } finally {
       this.#isAsking = false;
       this.#notBefore = Date.now() + this.#pause;
@@ -49,6 +51,6 @@ export class Refresher {
   #show(made) {
     document.title = made.title;
     replaceSections(made);
-    this.#replaced(made);
+    this.#replaced();
   }
 }

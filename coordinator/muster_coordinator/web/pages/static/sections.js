@@ -2,17 +2,27 @@
 
 const FIELDS = "input, select, textarea";
 const SECTIONS = "main section:not([data-keep])"; // what a script of its own keeps up to date stays
+const LOOK_MS = 1_000;
 
-/** Puts the sections of another document in place of the equally named ones, unless a person uses one of them.
+let later = 0;
+
+/** Puts the sections of another document in place of the equally named ones. What a person uses is replaced after that.
  *
  * If there is a section that the page does not have yet, the whole content is replaced.
  */
 export function replaceSections(made) {
+  clearTimeout(later);
+  if (!replaceUnused(made)) later = setTimeout(() => replaceSections(made), LOOK_MS);
+}
+
+/** Returns false if anything stays because a person uses it. */
+function replaceUnused(made) {
   const before = byName(document), after = byName(made);
   const isNew = [...after.keys()].some(name => !before.has(name));
   if (isNew) return replace(document.getElementById("main"), made.getElementById("main"));
-  for (const [name, section] of after) replace(before.get(name), section);
+  const areReplaced = [...after].map(([name, section]) => replace(before.get(name), section));
   replace(document.querySelector("body > footer"), made.querySelector("body > footer"));
+  return areReplaced.every(Boolean);
 }
 
 function byName(page) {
@@ -20,19 +30,23 @@ function byName(page) {
   return new Map([...page.querySelectorAll(SECTIONS)].map(section => [nameOf(section), section]));
 }
 
-/** Whether a person types in it, or has selected text of it. */
+/** Whether a person types in it, has typed something that is not sent yet, or has selected text of it. */
 function isInUse(part) {
   const selected = document.getSelection();
-  const isSelected = !selected.isCollapsed && part.contains(selected.anchorNode);
-  return isSelected || (part.contains(document.activeElement) && document.activeElement.matches(FIELDS));
+  if (!selected.isCollapsed && part.contains(selected.anchorNode)) return true;
+  const isTyped = [...part.querySelectorAll("input")].some(field => field.value !== field.defaultValue);
+  return isTyped || (part.contains(document.activeElement) && document.activeElement.matches(FIELDS));
 }
 
+/** Returns false if the old part stays because a person uses it. */
 function replace(old, made) {
-  if (!old || !made || isInUse(old) || made.isEqualNode(old)) return;
+  if (!old || !made || made.isEqualNode(old)) return true;
+  if (isInUse(old)) return false;
   const keepFocus = focusIn(old), keepView = viewOf(old);
   keepView(made);
   old.replaceWith(document.adoptNode(made));
   keepFocus(made);
+  return true;
 }
 
 /** Gives the focus to the same link or the same place of what has replaced the part. */

@@ -61,8 +61,8 @@ def test_from_new_to_broken_and_back(fleet, cluster, muster, eventually, ecc):
         ("Normal", "InService"),
     ]
 
-    story = muster("node", "story", "new", "--url", fleet.url).stdout
-    assert re.fullmatch(".*".join(["", *map(re.escape, STORY), ""]), story, re.DOTALL), story
+    told = re.compile(".*".join(["", *map(re.escape, STORY), ""]), re.DOTALL)
+    eventually(lambda: told.fullmatch(muster("node", "story", "new", "--url", fleet.url).stdout), "the whole story")
     fleet.leave("new")
 
 

@@ -1,12 +1,14 @@
-"""The file of the database: whose it is, and what is said when it cannot be had."""
+"""Opening the database: whose file it is, and what is said when it cannot be had."""
 
 import contextlib
 import sqlite3
+from typing import NoReturn
 
 import pytest
 
 from muster.config import Settings, StoreSettings
 from muster.errors import SettingsError, Unavailable
+from muster_coordinator.store.opening import open_to_read
 from muster_coordinator.store.store import Store
 
 
@@ -28,6 +30,7 @@ async def test_the_directory_is_made_for_its_owner_only(settings):
         ("nonsense", SettingsError, "store.url"),
         ("oracle://host/db", SettingsError, "store.url"),
         ("sqlite:////proc/none/muster.db", Unavailable, "cannot open the database /proc/none"),
+        ("sqlite:////etc/passwd/muster.db", Unavailable, "muster.db: /etc/passwd is no directory; set data_dir"),
     ],
 )
 async def test_a_database_that_cannot_be_had_is_named(url, error, message):
@@ -42,6 +45,35 @@ async def test_a_file_that_is_no_database_is_named(settings):
     (settings.data_dir / "muster.db").write_bytes(b"garbage" * 1000)
     with pytest.raises(Unavailable, match="not a database"):
         await Store.open(settings)
+
+
+async def test_an_empty_file_is_no_new_database(settings):
+    """A failed restore leaves one. The coordinator refuses to begin without history, and so does what only reads."""
+    settings.data_dir.mkdir()
+    (settings.data_dir / "muster.db").touch()
+    with pytest.raises(
+        Unavailable, match=r"muster\.db is an empty file: restore a backup, or remove the file to begin"
+    ):
+        await Store.open(settings)
+    with pytest.raises(Unavailable, match="is an empty file"):
+        open_to_read(settings)
+    (settings.data_dir / "muster.db").unlink()
+    await (await Store.open(settings)).close()
+
+
+async def test_muster_itself_leaves_no_empty_file(settings, monkeypatch):
+    """A coordinator that is killed, or finds the disk full, while it creates the database can start again."""
+
+    def full(*_: object) -> NoReturn:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("muster_coordinator.store.opening.sqlite3.connect", full)
+        with pytest.raises(Unavailable, match=r"cannot open the database .*muster\.db: database or disk is full"):
+            await Store.open(settings)
+    assert not (settings.data_dir / "muster.db").exists()
+    await (await Store.open(settings)).close()
+    assert (settings.data_dir / "muster.db").stat().st_mode & 0o777 == 0o600
 
 
 async def test_a_path_that_cannot_be_a_file_is_named(tmp_path):
