@@ -87,10 +87,10 @@ def test_tokens_are_generated_in_every_precision(torch_child, codes, precision):
 
 def test_tokens_of_all_sequences_count(torch_child):
     """In the speed of decoding, each step brings a token for each sequence."""
-    params = {"device": "cpu", "batch_size": 8, "new_tokens": 4, "repeats": 9}
+    params = {"device": "cpu", "batch_size": 8, "new_tokens": 2, "repeats": 1}
     metrics = torch_child.ask("inference", params=params)["metrics"]
     (token_s,), (tokens_per_s,) = metrics["token_time_s"], metrics["decode_tokens_per_s"]
-    assert tokens_per_s == pytest.approx(8 / token_s, rel=0.6)  # medians, of all steps and of nine times all four steps
+    assert tokens_per_s == pytest.approx(8 / token_s)  # the median of two steps is half of what both take
 
 
 def test_a_fingerprint_depends_on_the_seed_only(torch_child):
