@@ -11,7 +11,7 @@ on which commands come as lines:
 - `fail CODE NODE...` makes these nodes report a fault at once, and prints when.
 - `speed FACTOR` makes all nodes run their checks FACTOR times as often; 0 stops them. It prints how many runs there
   were so far.
-- `runs` prints how many runs there were so far.
+- `runs` prints how many runs there were so far, and `planned` how many if no coordinator had slowed down the checks.
 - `sent` and `received` print how many bytes of MQTT all nodes have sent or received so far.
 """
 
@@ -41,8 +41,9 @@ from muster.model import Action, Finding, Run, Severity, Verdict
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, Presence, new_id
 from muster.wire.topics import NodeTopic
+from muster_agent.decide.events import CommandReceived, CoordinatorSeen, SlowdownAsked
 from muster_agent.decide.repeated_runs import RepeatedRuns
-from muster_agent.decide.schedule import spread
+from muster_agent.decide.schedule import beats_apart, spread
 from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import AgentMetrics
 from muster_agent.wire.outbox import STREAM_CHARACTERS, Outbox
@@ -61,15 +62,22 @@ def node_name(number: int) -> str:
 class SimulatedLink(AgentLink):
     """An agent's link over a connection that costs little. `report` gets the runs of its part in sweeps.
 
+    `heard` gets what the coordinator says beside orders.
+
     It takes orders and replies as they are on the wire. A reply goes out at once; what is said while there is no
     connection is repeated when the coordinator is heard again. It waits with one timer instead of one for each wait.
     """
 
     def __init__(
-        self, settings: Settings, outbox: MemoryOutbox, metrics: AgentMetrics, report: Callable[[Run], None]
+        self,
+        settings: Settings,
+        outbox: MemoryOutbox,
+        metrics: AgentMetrics,
+        report: Callable[[Run], None],
+        heard: Callable[[CommandReceived | CoordinatorSeen | SlowdownAsked], None],
     ) -> None:
         kept = cast(Outbox, outbox)  # it has the methods that the link calls
-        super().__init__(settings, kept, metrics, _ignore, _ignore)
+        super().__init__(settings, kept, metrics, heard, _ignore)
         self._reports = Reports(self._node, kept, RepeatedRuns(reading_of))
         self._orders = self._topics.node(self._node, NodeTopic.COMMAND)
         self._replies_to = self._topics.node(self._node, NodeTopic.GROUP)
@@ -133,10 +141,13 @@ class SimulatedAgent:
         self._checks = checks
         self._random = random.Random(name)  # noqa: S311 (noise, no secret)
         self._outbox = MemoryOutbox(name, new_id()[:STREAM_CHARACTERS])
-        self._link = SimulatedLink(settings, self._outbox, metrics, self.report)
+        self._link = SimulatedLink(settings, self._outbox, metrics, self.report, self._heard)
         self._link.announce(with_sweeps(template.inventory_of(name)))
         self._due: dict[str, asyncio.TimerHandle] = {}
+        self._skipped: dict[str, int] = {}  # beats of each check since its last run
+        self._slowdown = 1
         self.runs = 0
+        self.planned = 0
 
     async def run(self) -> None:
         """Runs its checks at their cadence and serves, for ever."""
@@ -170,15 +181,24 @@ class SimulatedAgent:
     def _measure(self, check: str, factor: float) -> None:
         variants, interval_s = self._checks[check]
         self._schedule(check, interval_s / factor, factor)
+        self.planned += 1
+        self._skipped[check] = self._skipped.get(check, 0) + 1
+        if self._skipped[check] < beats_apart(interval_s / factor, self._slowdown):
+            return
+        self._skipped[check] = 0
         self._appended(self._outbox.append_variant(self._random.choice(variants), math.floor(time.time() * 1e3) / 1e3))
+
+    def _heard(self, event: CommandReceived | CoordinatorSeen | SlowdownAsked) -> None:
+        if isinstance(event, SlowdownAsked):
+            self._slowdown = event.times
 
     def _appended(self, run: Run) -> None:
         self.runs += 1
         self._link.appended(run)
 
 
-def _ignore(_heard: object) -> None:
-    """Nothing is judged here, and `LeanMember` takes the orders."""
+def _ignore(_references: object) -> None:
+    """Nothing is judged here."""
 
 
 async def live(broker: str, template: Template, names: list[str]) -> None:
@@ -209,6 +229,8 @@ async def _obey(agents: dict[str, SimulatedAgent]) -> None:
                 print(sum(agent.runs for agent in agents.values()), flush=True)
             case ["runs"]:
                 print(sum(agent.runs for agent in agents.values()), flush=True)
+            case ["planned"]:
+                print(sum(agent.planned for agent in agents.values()), flush=True)
             case ["sent"]:
                 print(TRAFFIC.sent, flush=True)
             case ["received"]:

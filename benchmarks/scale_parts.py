@@ -173,6 +173,10 @@ class Crowd:
         """How many runs all nodes have made so far."""
         return await self._sum("runs")
 
+    async def planned(self) -> float:
+        """How many they would have made so far if no coordinator had slowed them down."""
+        return await self._sum("planned")
+
     async def traffic(self) -> tuple[float, float]:
         """How many bytes of MQTT all agents have sent and received so far."""
         return await self._sum("sent"), await self._sum("received")

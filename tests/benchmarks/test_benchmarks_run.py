@@ -47,6 +47,7 @@ PARTS = {
     "kubernetes_standin",
     "view_table",
     "free_ports",
+    "core_share",
     "figures",
     "fleet",
     "flood_sender",

@@ -40,6 +40,13 @@ class CoordinatorSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowdownAsked:
+    """The coordinator cannot take what the agents send, or can again: background checks run `times` less often."""
+
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class InventoryFound:
     """The node's devices are known, or have changed."""
 
@@ -129,6 +136,7 @@ AgentEvent = (
     | StopRequested
     | CommandReceived
     | CoordinatorSeen
+    | SlowdownAsked
     | InventoryFound
     | WatchFired
     | IdlenessSeen

@@ -121,8 +121,8 @@ class NodeAgent:
                 commands = self._leave_old_group(now)
             case events.InventoryFound(inventory):
                 self._inventory = inventory
-            case events.WatchFired(check):
-                self._schedule.hasten(check, now)
+            case events.WatchFired() | events.SlowdownAsked():
+                self._change_schedule(event, now)
             case (
                 events.IdlenessSeen()
                 | events.NodeReserved()
@@ -157,6 +157,13 @@ class NodeAgent:
             order = self._new_order(self._new_id(), planned.check, planned.params, SCHEDULED)
             commands += self._claim(order, Precedence.BACKGROUND, now)
         return commands
+
+    def _change_schedule(self, event: events.WatchFired | events.SlowdownAsked, now: float) -> None:
+        match event:
+            case events.WatchFired(check):
+                self._schedule.hasten(check, now)
+            case events.SlowdownAsked(times):
+                self._schedule.slow_down(times)
 
     def _stop(self, stop: events.StopRequested, now: float) -> list[AgentCommand]:
         self._stopping = True

@@ -11,7 +11,8 @@ class CoordinatorLoad(Data):
     `lag_s` is how long a message waits for the coordinator. `taken_per_s` are the reports that it takes each second,
     `deferred_per_s` those for which it has no time: their agents keep the runs and send them again later. While it is
     overloaded, `overloaded_since` says since when, and `advice` what to change. `waiting_runs` are in the
-    outboxes of all agents, as of their last heartbeats.
+    outboxes of all agents, as of their last heartbeats. Agents run background checks `slowdown` times less often than
+    planned: 1 unless it is overloaded, or was a moment ago.
     """
 
     overloaded_since: Instant | None = None
@@ -19,6 +20,7 @@ class CoordinatorLoad(Data):
     taken_per_s: float = 0.0
     deferred_per_s: float = 0.0
     waiting_runs: int = 0
+    slowdown: int = 1
     advice: str = ""
 
     @property

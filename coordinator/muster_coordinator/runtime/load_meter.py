@@ -16,6 +16,7 @@ from collections import OrderedDict, deque
 from typing import NamedTuple
 
 from muster_coordinator.model.load import CoordinatorLoad
+from muster_coordinator.runtime.slowdown import Slowdown
 
 LONG_S = 1.0
 """A message that waits for this long shows that the coordinator does not keep up."""
@@ -30,8 +31,8 @@ MOST_SAMPLES = 100
 
 ADVICE = (
     "The coordinator takes {taken:.0f} reports a second and defers {deferred:.0f}. Agents keep the runs, which arrive "
-    "later; new failures go first. Run checks less often (interval_s), give the coordinator a faster core and disk, or "
-    "split the fleet."
+    "later, and run background checks {slowdown} times less often; new failures go first. Run checks less often for "
+    "good (interval_s), give the coordinator a faster core and disk, or split the fleet."
 )
 
 
@@ -55,6 +56,7 @@ class LoadMeter:
         self._samples: deque[_Sample] = deque([_Sample(-math.inf, 0, 0)], maxlen=MOST_SAMPLES)
         self._signs_since = math.inf
         self._last_sign = -math.inf
+        self._slowdown = Slowdown()
 
     def note_taken(self, reports: int) -> None:
         """Notes reports that are taken."""
@@ -95,12 +97,16 @@ class LoadMeter:
         self._note_signs(lag_s >= LONG_S or self.deferred > self._samples[-1].deferred, now)
         taken_per_s, deferred_per_s = self._rates(now)
         is_overloaded = self._last_sign - self._signs_since >= OVERLOADED_AFTER_S
+        self._slowdown.note(now, is_overloaded=is_overloaded)
+        slowdown = self._slowdown.times
+        advice = ADVICE.format(taken=taken_per_s, deferred=deferred_per_s, slowdown=slowdown) if is_overloaded else ""
         return CoordinatorLoad(
             overloaded_since=wall - (now - self._signs_since) if is_overloaded else None,
             lag_s=lag_s,
             taken_per_s=taken_per_s,
             deferred_per_s=deferred_per_s,
-            advice=ADVICE.format(taken=taken_per_s, deferred=deferred_per_s) if is_overloaded else "",
+            slowdown=slowdown,
+            advice=advice,
         )
 
     def _note_signs(self, shows_overload: bool, now: float) -> None:

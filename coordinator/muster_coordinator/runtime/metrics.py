@@ -81,11 +81,7 @@ class CoordinatorMetrics(Collector):
         yield gauge("muster_backlog", "Commands that wait to be stored", self._pipeline.backlog)
         what = "How long the oldest command, such as a report, has waited to be stored"
         yield gauge("muster_backlog_age_seconds", what, self._pipeline.backlog_age_s)
-        load = self._pipeline.fleet.load
-        yield gauge("muster_overloaded", "1 while agents send more than the coordinator can take", load.is_overloaded)
-        yield gauge("muster_lag_seconds", "How long messages of agents wait for the coordinator", load.lag_s)
-        what = "Reports for which there was no time; their agents send them again later"
-        yield counter("muster_reports_deferred", what, self._link.meter.deferred)
+        yield from self._of_the_load()
         yield gauge("muster_event_listeners", "Listeners to the event stream", self._stream.listeners)
         yield counter("muster_messages", "Messages from nodes", self._link.of_nodes.received)
         yield counter(
@@ -114,6 +110,15 @@ class CoordinatorMetrics(Collector):
         yield refused
         yield gauge("muster_nodes_muted", "Nodes muted because they flood the broker", len(self._link.muted))
         yield counter("muster_messages_failed", "Messages that made the coordinator fail", self._pipeline.failed)
+
+    def _of_the_load(self) -> Iterator[Metric]:
+        load = self._pipeline.fleet.load
+        yield gauge("muster_overloaded", "1 while agents send more than the coordinator can take", load.is_overloaded)
+        yield gauge("muster_lag_seconds", "How long messages of agents wait for the coordinator", load.lag_s)
+        what = "How many times less often agents run background checks: 1 unless it is or was overloaded"
+        yield gauge("muster_slowdown", what, load.slowdown)
+        what = "Reports for which there was no time; their agents send them again later"
+        yield counter("muster_reports_deferred", what, self._link.meter.deferred)
 
     def _of_the_fleet(self) -> Iterator[Metric]:
         fleet, now = self._pipeline.fleet, self._pipeline.clock()

@@ -30,6 +30,7 @@ from muster_agent.decide.events import (
     ProbeIdle,
     ReleaseRanks,
     ReportRun,
+    SlowdownAsked,
     StartRun,
     StopRequested,
     StopRun,
@@ -173,6 +174,19 @@ def test_a_background_run_yields_to_a_group():
     assert driven.prepare(due) == [StopRun(start.order.run, "the node is needed for a requested run")]
     assert driven.feed(ended(start.order.run, "heavy", Verdict.SKIPPED), due)[1:] == [ProbeIdle()]
     assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
+
+
+def test_a_slowdown_leaves_out_background_runs_until_it_is_over():
+    """The coordinator is overloaded; what it requests is carried out as before."""
+    driven = Driven({"light": planned("light", SEVEN, Needs.NOTHING, interval_s=60.0)})
+    first = driven.node.next_due()
+    (start,) = driven.feed(DueTimeReached(), first)
+    driven.feed(ended(start.order.run), first)
+    driven.feed(SlowdownAsked(3), first)
+    assert driven.node.next_due() == first + 180.0
+    assert [type(command) for command in driven.order(RunCheck, run="r", check="light", cause="c")] == [StartRun]
+    driven.feed(SlowdownAsked(1), first)
+    assert driven.node.next_due() == first + 60.0
 
 
 def test_a_newer_epoch_ends_the_group_of_an_older_one():

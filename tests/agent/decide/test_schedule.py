@@ -1,6 +1,7 @@
 """When background checks are due."""
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from muster.config import CheckSettings
 from muster.errors import Refused, SettingsError
 from muster.model import Measurement
 from muster_agent.decide.plan import PlannedCheck, announced
-from muster_agent.decide.schedule import CheckSchedule, spread
+from muster_agent.decide.schedule import SLOWEST_S, CheckSchedule, beats_apart, spread
 from muster_agent.runs.plan_settings import make_plan, memory_limit_bytes, resident_limit_bytes
 
 SPREAD_S = 30.0
@@ -139,6 +140,60 @@ def test_a_storm_of_events_costs_a_run_a_second():
             runs += 1
             schedule.ended(name, now)
     assert 10 <= runs <= 11
+
+
+def starts(schedule: CheckSchedule, end: float) -> list[float]:
+    """When its only check, whose runs take no time, starts before `end`."""
+    found: list[float] = []
+    while (now := schedule.next_due()) < end:
+        for name in schedule.tick(now):
+            found.append(now)
+            schedule.ended(name, now)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "slowdown", "beats"),
+    [
+        (15.0, 1, 1),
+        (15.0, 3, 3),
+        (60.0, 3, 3),
+        (120.0, 3, 2),
+        (300.0, 3, 1),
+        (3600.0, 3, 1),
+        (0.5, 3, 3),
+        (1.0, 10**400, 300),
+    ],
+)
+def test_a_slowdown_leaves_out_beats_but_not_for_long(interval_s, slowdown, beats):
+    """A check runs on every third beat, say; never for that reason less often than each five minutes."""
+    assert beats_apart(interval_s, slowdown) == beats
+    assert beats == 1 or beats * interval_s <= SLOWEST_S
+
+
+def test_a_check_that_is_slowed_down_keeps_its_beats():
+    """It runs on some of them, beginning with the next run, and on all again when the slowdown is over."""
+    every = starts(schedule_of(a=10.0), 400.0)
+    schedule = schedule_of(a=10.0)
+    before = starts(schedule, 100.0)
+    schedule.slow_down(3)
+    slowed = starts(schedule, 250.0)
+    schedule.slow_down(1)
+    again = starts(schedule, 400.0)
+    assert [*before, *slowed, *again] == [at for at in every if at in before or at in slowed or at in again]
+    assert len(slowed) == 5
+    assert {round(later - at, 6) for at, later in pairwise(slowed)} == {30.0}
+    assert {round(later - at, 6) for at, later in pairwise(again)} == {10.0}
+    assert again[0] - slowed[-1] <= 30.0
+
+
+def test_an_event_hastens_a_check_that_is_slowed_down():
+    """What a watch sees is urgent, however overloaded the coordinator is."""
+    schedule = schedule_of(a=60.0)
+    starts(schedule, 100.0)
+    schedule.slow_down(3)
+    schedule.hasten("a", 100.0)
+    assert schedule.tick(100.0) == ["a"]
 
 
 def test_what_has_no_beat_is_not_hastened():

@@ -24,7 +24,7 @@ def played(meter, begin, end, *, deferred=0, waited_s=0.0, taken=0):
 def test_a_coordinator_that_keeps_up_is_not_overloaded():
     """It says how many reports it takes, and advises nothing."""
     load = played(LoadMeter(), 0.0, 60.0, taken=100, waited_s=0.9 * LONG_S)
-    assert (load.overloaded_since, load.advice, load.deferred_per_s) == (None, "", 0.0)
+    assert (load.overloaded_since, load.advice, load.deferred_per_s, load.slowdown) == (None, "", 0.0, 1)
     assert load.taken_per_s == pytest.approx(200.0)
     assert load.lag_s == pytest.approx(0.9 * LONG_S)
 
@@ -44,6 +44,8 @@ def test_it_says_by_how_much_and_what_to_do():
     assert (load.taken_per_s, load.deferred_per_s) == (pytest.approx(100.0), pytest.approx(200.0))
     assert "takes 100 reports a second and defers 200" in load.advice
     assert "interval_s" in load.advice
+    assert load.slowdown == 2
+    assert "run background checks 2 times less often" in load.advice
 
 
 def test_a_start_at_which_all_nodes_report_is_no_overload():
