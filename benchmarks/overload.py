@@ -128,7 +128,12 @@ class Overload:
                 f"made {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, overloaded {last.overloaded}",
                 flush=True,
             )
-            if last.overloaded or not taken or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made):
+            if (
+                last.overloaded
+                or last.slowdown > 1
+                or not taken
+                or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made)
+            ):
                 break
             best = Steady(factor, made / passed_s, taken / passed_s, (last.repeats - first.repeats) / taken)
             factor *= STEP
@@ -218,7 +223,7 @@ async def overloaded(run: Overload) -> Measured:
     await run.crowd.set_speed(CALM * best.factor)
     await run.settle()
     await run.crowd.set_speed(best.factor)
-    await asyncio.sleep(run.options.settle_s)
+    await run.settle()
     lost_before = await stories_of_loss(run.coordinator)
     deferred_before = await run.coordinator.metric("muster_reports_deferred")
     planned_before = await run.crowd.planned()

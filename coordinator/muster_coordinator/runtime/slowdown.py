@@ -4,20 +4,20 @@ The idea: agents keep what the coordinator cannot take, but not for ever, and ea
 the overload lasts, agents make fewer runs. What is urgent does not depend on that: an event of a GPU or of the kernel
 hastens its check, and sweeps and requested runs go on.
 
-The slowdown goes up by one each SLOWER_EVERY_S, and down by one each FASTER_EVERY_S after the overload. Agents hear of
-it in their acknowledgements, which takes up to a minute, so faster steps would go too far. At most it is MOST, where a
-check that runs four times a minute runs once in 45 s.
+The slowdown goes up by one while it is overloaded, and down by one when it is not, at most once in CHANGED_EVERY_S.
+It is at most MOST: a check that is planned four times a minute then runs once in 45 s.
 
 Example: agents make three times what it takes, from 1,000 on. It counts as overloaded at 1,010 and asks for half as
-many runs, and at 1,040 for a third. What has waited until then is taken at 1,130, so it asks for half at 1,190. If that
+many runs, and at 1,070 for a third. What has waited until then is taken at 1,150, so it asks for half at 1,170. If that
 is too many, it is overloaded again, and asks for a third.
 """
 
 import math
 
 MOST = 3
-SLOWER_EVERY_S = 30.0
-FASTER_EVERY_S = 60.0
+
+CHANGED_EVERY_S = 60.0
+"""Agents hear of a change in their next acknowledgement, which takes up to a minute. To go on sooner goes too far."""
 
 
 class Slowdown:
@@ -29,12 +29,6 @@ class Slowdown:
 
     def note(self, now: float, *, is_overloaded: bool) -> None:
         """Notes whether the coordinator is overloaded now."""
-        passed_s = now - self._changed_at
-        if is_overloaded and self.times < MOST and passed_s >= SLOWER_EVERY_S:
-            self._change(1, now)
-        elif not is_overloaded and self.times > 1 and passed_s >= FASTER_EVERY_S:
-            self._change(-1, now)
-
-    def _change(self, by: int, now: float) -> None:
-        self.times += by
-        self._changed_at = now
+        wanted = min(self.times + 1, MOST) if is_overloaded else max(self.times - 1, 1)
+        if wanted != self.times and now - self._changed_at >= CHANGED_EVERY_S:
+            self.times, self._changed_at = wanted, now
