@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.faults.parts import is_alive
+from tests.alive import is_alive
 from tests.waiting import wait_for
 
 

@@ -17,13 +17,6 @@ from tests.waiting import wait_for
 from muster_coordinator.local import processes
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def is_connected(process: psutil.Process) -> bool:
     try:
         return any(c.status == psutil.CONN_ESTABLISHED for c in process.net_connections("tcp"))

@@ -10,7 +10,7 @@ import time
 
 import psutil
 import pytest
-from tests.agent.runs.alive import alive
+from tests.alive import is_alive
 
 from muster.check import Skip
 from muster.model import Measurement, Verdict
@@ -162,7 +162,7 @@ async def test_stop_frees_everything_within_a_second(running, check):
         runs.runner.stop(run, "work arrived")
         ended = (await runs.ended()).run
         assert time.monotonic() - begun < 1.0
-        assert not any(alive(pid) for pid in children)
+        assert not any(is_alive(pid) for pid in children)
         assert runs.runner.own_pids() == frozenset()
     assert ended.verdict is Verdict.SKIPPED
     assert [(finding.code, finding.summary) for finding in ended.findings] == [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.agent.runs.alive import alive
+from tests.alive import is_alive
 
 from muster.model import Measurement, Severity, Verdict
 
@@ -39,7 +39,7 @@ async def test_processes_that_a_run_leaves_behind_are_killed_and_named(running, 
     messy = check(measure, resident=resident)
     async with running(messy) as runs:
         run = (await runs.run(messy)).run
-        assert not any(alive(pid) for pid in run.facts["pids"])
+        assert not any(is_alive(pid) for pid in run.facts["pids"])
     assert run.verdict is Verdict.PASS
     assert [(finding.code, finding.severity) for finding in run.findings] == [("run.leftovers", Severity.INFO)]
     assert "sleep" in run.findings[0].evidence["names"]
@@ -62,11 +62,11 @@ async def test_leftovers_of_one_run_do_not_cost_another_its_life(running, check)
         while not runs.progress:
             runs.progress.append((await runs.events.get()).text)
         escaped = (await runs.run(mess)).run.facts["pid"]
-        assert not alive(escaped)
-        assert alive(int(runs.progress[0]))
+        assert not is_alive(escaped)
+        assert is_alive(int(runs.progress[0]))
         runs.runner.stop("steady", "enough")
         await runs.ended()
-        assert not alive(int(runs.progress[0]))
+        assert not is_alive(int(runs.progress[0]))
 
 
 async def test_only_the_end_of_the_output_is_kept(running, check):

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from tests.alive import is_alive
 from tests.cases import cases
 
 from muster.config import Config, Settings
@@ -70,14 +70,6 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
-
-
-def is_gone(pid: int) -> bool:
-    """Whether it has ended, and at most waits for somebody to see it off."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 async def test_it_gets_the_transition(actor, tmp_path, monkeypatch):
@@ -148,7 +140,7 @@ async def test_a_script_that_hangs_is_killed_with_all_that_it_started(actor, tmp
     assert outcome.effect is Effect.FAILED
     assert outcome.detail == "killed, as it had not ended within 0.5 s: started"
     child = int((tmp_path / "child").read_text())
-    await until(lambda: is_gone(child))
+    await until(lambda: not is_alive(child))
 
 
 async def test_what_a_script_leaves_behind_is_killed(actor, tmp_path):
@@ -156,7 +148,7 @@ async def test_what_a_script_leaves_behind_is_killed(actor, tmp_path):
     outcome = await actor(f"sleep 600 & echo $! > {tmp_path}/child; echo done").tell()
     assert (outcome.effect, outcome.detail) == (Effect.DONE, "exit code 0: done")
     child = int((tmp_path / "child").read_text())
-    await until(lambda: is_gone(child))
+    await until(lambda: not is_alive(child))
 
 
 async def test_what_has_left_the_group_holds_nobody_up(actor, tmp_path):
@@ -177,7 +169,7 @@ async def test_a_run_that_is_cancelled_leaves_nothing_behind(actor, tmp_path):
     with pytest.raises(asyncio.CancelledError):
         await run
     script = int(pid.read_text())
-    await until(lambda: is_gone(script))
+    await until(lambda: not is_alive(script))
 
 
 async def test_a_dry_run_runs_nothing(actor, tmp_path):

@@ -1,11 +1,10 @@
 """What the coordinator is told about Slurm as a whole, and what keeps it from acting."""
 
 import asyncio
-import contextlib
 import shutil
 
-import psutil
 import pytest
+from tests.alive import is_alive
 from tests.cases import cases
 
 from muster import Effect, Survey, Transition
@@ -158,9 +157,8 @@ async def test_a_scontrol_whose_caller_gives_up_is_ended(stand_in, tmp_path):
 async def end(pid):
     """Returns when the process has ended: who kills one is not told when that is."""
     async with asyncio.timeout(10):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            while psutil.Process(int(pid)).status() != psutil.STATUS_ZOMBIE:
-                await asyncio.sleep(0.01)
+        while is_alive(int(pid)):
+            await asyncio.sleep(0.01)
 
 
 async def test_what_people_like_to_see_changes_nothing(nodes, monkeypatch):
