@@ -13,7 +13,10 @@ from tests.rabbitmq import RabbitCluster
 from muster.broker_acl import COORDINATOR, rabbitmq_definitions
 
 NODES = ("n1", "n2", "n3", "n4")
-BUSY = {"host": {"interval_s": 0.5}}
+QUIET = {"agent": {"spread_s": 600}}
+"""Nothing waits for the other checks, and some import torch."""
+
+BUSY = {**QUIET, "checks": {"host": {"interval_s": 0.5}}}
 """Two runs a second of each node."""
 
 BACK_WITHIN_S = 45.0
@@ -60,7 +63,7 @@ async def test_a_new_coordinator_learns_what_the_broker_does_not_tell(url, tmp_p
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
     async with Fleet(tmp_path / "first", url) as fleet:
-        await fleet.start_agents(*NODES)
+        await fleet.start_agents(*NODES, settings=QUIET)
         async with Fleet(tmp_path / "second", url) as other:
             await other.know(NODES)
             agents = other.client.pages("nodes")["items"]
@@ -71,7 +74,7 @@ async def test_a_new_coordinator_learns_what_the_broker_does_not_tell(url, tmp_p
 async def test_a_node_of_the_cluster_dies_under_load(cluster, url, tmp_path):
     """Who was connected there goes on at another within seconds; each run is stored once, and nobody is lost."""
     async with Fleet(tmp_path, url) as fleet:
-        await fleet.start_agents(*NODES, settings={"checks": BUSY})
+        await fleet.start_agents(*NODES, settings=BUSY)
         await until(lambda: all(len(runs_by_node(fleet).get(node, ())) > 5 for node in NODES))
         log = tmp_path / "coordinator.log"
         (connected,) = events(log, "broker_connected")

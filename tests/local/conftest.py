@@ -100,7 +100,7 @@ def torch_in_agents(tmp_path: Path) -> dict[str, str]:
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "import sys\nif sys.orig_argv[-1] == 'agent':\n    import torch.distributed\n"
+        "import sys\nif 'agent' in sys.orig_argv:\n    import torch.distributed\n"
     )
     return {"PYTHONPATH": str(site), **ONE_THREAD}
 

@@ -69,11 +69,18 @@ class PageFleet:
         return self._clock[0]
 
     async def feed(self, event):
+        await self._take(event).wait()
+
+    def _take(self, event):
+        """The fleet handles the event; what is returned is set when all that it has handled so far is stored."""
         self._clock[0] += 0.001
-        await self.shell.pipeline.feed(event).wait()
+        return self.shell.pipeline.feed(event)
 
     async def join(self, *nodes, topology=place, devices=8, compared=None, uuid="GPU", **inventory):
-        """These nodes join, and pass their check, whose metrics in `compared` are compared over the fleet."""
+        """These nodes join, and pass their check, whose metrics in `compared` are compared over the fleet.
+
+        All are stored together: a transaction for each of their messages costs more than all else that a test does.
+        """
         for number, node in enumerate(nodes):
             made = Inventory(
                 devices=tuple(
@@ -93,12 +100,17 @@ class PageFleet:
             gemm = check("gemm").model_copy(update={"compared": compared or {}})
             checks = (gemm, check("collective", Scope.GROUP))
             head = {"id": f"m-{node}", "sent_at": self.now, "node": node}
-            await self.feed(PresenceSeen(Presence(**head, online=True)))
-            await self.feed(InventorySeen(InventoryReport(**head, inventory=made, checks=checks)))
-            await self.report(node)
+            self._take(PresenceSeen(Presence(**head, online=True)))
+            self._take(InventorySeen(InventoryReport(**head, inventory=made, checks=checks)))
+            self._take(self._run(node))
+        await self.shell.pipeline.flush()
 
     async def report(self, node, *findings, verdict=None, metrics=None):
         """A node reports a run of its check."""
+        await self.feed(self._run(node, *findings, verdict=verdict, metrics=metrics))
+
+    def _run(self, node, *findings, verdict=None, metrics=None):
+        """The next run of the node's check."""
         seq = self._seqs[node] = self._seqs.get(node, 0) + 1
         run = Run(
             id=f"{node}-{seq}",
@@ -112,7 +124,7 @@ class PageFleet:
             seq=seq,
         )
         message = Report(id=f"m-{run.id}", sent_at=self.now, node=node, stream=node, after=seq - 1, runs=(run,))
-        await self.feed(ReportSeen(message))
+        return ReportSeen(message)
 
     async def leave(self, *nodes):
         """The heartbeats of these nodes stop."""
