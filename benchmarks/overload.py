@@ -124,10 +124,8 @@ class Overload:
             await asyncio.sleep(self.options.step_s)
             last, made = await self.sample(), await self.crowd.planned() - made_before
             taken, passed_s = last.runs - first.runs, last.at - first.at
-            print(
-                f"made {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, overloaded {last.overloaded}",
-                flush=True,
-            )
+            seen = f"overloaded {last.overloaded:.0f}, slowdown {last.slowdown:.0f}"
+            print(f"planned {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, {seen}", flush=True)
             if (
                 last.overloaded
                 or last.slowdown > 1
