@@ -64,16 +64,14 @@ class Program(Part):
         """Starts it in a version; the one that is running is stopped first."""
         if self.runs:
             self.stop()
+        if version is NEWER:
+            self.start()
+            return
         env = environment(self.settings | {"log": {"format": "json"}})
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "muster", self.command], env=env | imports(version), stderr=log
+                [sys.executable, "-m", "muster", self.command], env=env | {"PYTHONPATH": str(version)}, stderr=log
             )
-
-
-def imports(version: Path | None) -> dict[str, str]:
-    """The variable with which Python takes this version instead of the installed one."""
-    return {} if version is None else {"PYTHONPATH": str(version)}
 
 
 class MixedFleet:
@@ -120,14 +118,19 @@ class MixedFleet:
         """The sequence numbers of the node's runs that the coordinator has stored."""
         return sorted(run["seq"] for run in self.api.pages("runs", node=node)["items"])
 
+    def newest(self, node: str, count: int) -> list[str]:
+        """The ids of the node's newest runs that the coordinator has stored."""
+        return [run["id"] for run in self.api.get("runs", node=node, limit=count)["items"]]
+
     def wait_for_more(self, count: int = 10) -> None:
         """Returns when each node has had this many more runs stored than now."""
-        for node in self.agents:
-            wait_for(partial(self.has, node, len(self.numbers(node)) + count), f"runs of {node}")
+        for node, before in {node: self.newest(node, 1) for node in self.agents}.items():
+            wait_for(partial(self.has_more, node, count, before), f"runs of {node}")
 
-    def has(self, node: str, count: int) -> bool:
-        """Whether this many runs of the node are stored."""
-        return len(self.numbers(node)) >= count
+    def has_more(self, node: str, count: int, before: list[str]) -> bool:
+        """Whether this many runs of the node are newer than those before."""
+        newest = self.newest(node, count)
+        return len(newest) == count and not {*before} & {*newest}
 
     def assert_nothing_lost(self) -> None:
         """Every run of every node is stored, and once."""

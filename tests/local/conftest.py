@@ -99,9 +99,7 @@ def torch_in_agents(tmp_path: Path) -> dict[str, str]:
     """Variables with which agents have torch when they start, so that none of their runs imports it."""
     site = tmp_path / "site"
     site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import sys\nif 'agent' in sys.orig_argv:\n    import torch.distributed\n"
-    )
+    (site / "sitecustomize.py").write_text("import sys\nif 'agent' in sys.orig_argv:\n    import torch.distributed\n")
     return {"PYTHONPATH": str(site), **ONE_THREAD}
 
 

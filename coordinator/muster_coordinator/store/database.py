@@ -57,6 +57,7 @@ class Database:
         self.unread = Unread()
         self._lock = lock
         self._epoch: str | None = None
+        self._is_closed = False
         self._in_use: set[asyncio.Task[None]] = set()
 
     def write_only_in(self, epoch: int) -> None:
@@ -96,10 +97,15 @@ class Database:
     async def connected(self) -> AsyncIterator[AsyncConnection]:
         """A connection from the pool, with the errors of the driver. No cancellation leaves it open.
 
+        Raises DatabaseAway after the end of the database. Nobody waits for the handler of a request whose client has
+        left: it may ask for one then, which nobody would close.
+
         The pool may have to open the file first, which aiosqlite does in a thread. If the task were cancelled
         meanwhile, such as at the coordinator's end, the file would stay open: aiosqlite then drops the connection that
         the thread returns.
         """
+        if self._is_closed:
+            raise DatabaseAway("the database is closed: this coordinator ends")
         connection, is_over = self.engine.connect(), asyncio.Event()
         opening = asyncio.ensure_future(connection.start())
         use = asyncio.create_task(_closed_after(is_over, connection, opening))
@@ -117,6 +123,7 @@ class Database:
 
         The server of the API cancels its handlers at its end, and does not wait until they have ended.
         """
+        self._is_closed = True
         if self._in_use:
             await asyncio.wait(self._in_use, timeout=FREE_WITHIN_S)
         await self.engine.dispose()

@@ -10,6 +10,7 @@ from itertools import count
 import pytest
 
 from muster.config import Settings
+from muster_coordinator.store.database import DatabaseAway
 from muster_coordinator.store.opening import open_database
 
 
@@ -111,6 +112,17 @@ async def test_closing_waits_for_a_user_that_is_cancelled_and_has_not_ended(tmp_
     assert not open_files
     with pytest.raises(asyncio.CancelledError):
         await user
+
+
+@pytest.mark.parametrize("use", ["reading", "writing"])
+async def test_a_closed_database_opens_no_file(tmp_path, open_files, use):
+    """For who comes after its end, such as the handler of a request whose client has left."""
+    database = await open_database(Settings(data_dir=tmp_path))
+    await database.close()
+    with pytest.raises(DatabaseAway, match="closed"):
+        async with getattr(database, use)():
+            raise AssertionError("there is no connection")
+    assert not open_files
 
 
 @pytest.mark.parametrize("use", ["reading", "writing"])
