@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from generator.chart import DAEMONSET, IMAGES, MODES, components, value_of
-from generator.kustomize import Documents, Json
+from generator.kustomize import Documents, Json, documents_in
 from tests.cases import cases
 from tests.deploy.test_dependencies import PROJECT
 from tests.deploy.test_manifests_guide import GUIDE, YAML
@@ -68,7 +68,7 @@ def documents(answer: Json) -> Documents:
     """The documents of a rendered chart, without the checksums, for which kustomize has names."""
     assert "error" not in answer, answer["error"]
     texts = [text for path, text in answer["templates"].items() if path.endswith(".yaml")]
-    found = [document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader) if document]
+    found = [document for text in texts for document in documents_in(text) if document]
     for document in found:
         annotations = document.get("spec", {}).get("template", {}).get("metadata", {}).pop("annotations", {})
         assert len(annotations.get("checksum/configuration", "0" * 64)) == 64

@@ -4,13 +4,13 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import yaml
+from generator.kustomize import documents_in
 from tests.cases import cases
 from tests.deploy.custom_resources import SPECS, problems
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FILES = sorted(EXAMPLES.glob("*/*.yaml"))
-OBJECTS = [each for path in FILES for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+OBJECTS = [each for path in FILES for each in documents_in(path.read_text(encoding="utf-8"))]
 OF_KIND = {each["kind"]: each for each in OBJECTS if each["kind"] in SPECS.get(each["apiVersion"], {})}
 """By kind, an example of each custom resource."""
 

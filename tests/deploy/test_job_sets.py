@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from generator.kustomize import documents_in
 from kubeflow_trainer_api.models.jobset_v1alpha2_job_set import JobsetV1alpha2JobSet
 from pydantic import ValidationError
 from tests.cases import cases
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-OBJECTS = [each for path in EXAMPLES.glob("*/*.yaml") for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+OBJECTS = [each for path in EXAMPLES.glob("*/*.yaml") for each in documents_in(path.read_text(encoding="utf-8"))]
 JOB_SETS = {each["metadata"]["name"]: each for each in OBJECTS if each["kind"] == "JobSet"}
 
 
