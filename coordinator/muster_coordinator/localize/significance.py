@@ -60,10 +60,11 @@ def crowds(reached: Mapping[str, float], ratio: float, enough: float) -> frozens
     """The nodes that are among at least `enough` nodes whose values lie within this ratio. O(n log n) for n nodes."""
     found: set[str] = set()
     ordered = sorted(reached, key=reached.__getitem__)
-    start = 0
+    start = added = 0
     for end, node in enumerate(ordered, start=1):
         while reached[node] > ratio * reached[ordered[start]]:
             start += 1
         if end - start >= enough:
-            found.update(ordered[start:end])
+            found.update(ordered[max(start, added) : end])
+            added = end
     return frozenset(found)

@@ -16,12 +16,12 @@ All functions take time in proportion to the number of runs.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
-from muster_coordinator.localize.evidence.threshold import Spread, Threshold, threshold_of
+from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL, Spread, Threshold, threshold_of
 from muster_coordinator.localize.significance import FEWEST_CONTROL_PAIRS
 from muster_coordinator.model.probes import GroupRun, RunOutcome
 
@@ -35,20 +35,34 @@ class ControlPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What each control has reached `alone`, and the control `pairs`. `doubtful` ones were bad with others later."""
+    """What each control has reached `alone`, run by run, and the control `pairs`.
 
-    alone: Mapping[str, float]
+    `doubtful` ones were bad with others later.
+    """
+
+    alone: Mapping[str, Sequence[float]]
     pairs: tuple[ControlPair, ...]
     doubtful: Set[str]
 
     def lowest_alone(self, enough: int) -> float:
-        """The lowest value of a control alone; if there are `enough` others, without the doubtful ones.
+        """The lowest value of a control alone, by its best run; if there are `enough` others, without doubtful ones.
 
         Prevents: links between leaves carry 60 %. A node that delivers as much passes across them, runs alone, and is
         slow inside its leaf again and again. What it reaches alone would be normal.
         """
-        steady = [reached for node, reached in self.alone.items() if node not in self.doubtful]
-        return min(steady if len(steady) >= enough else self.alone.values())
+        steady = [max(reached) for node, reached in self.alone.items() if node not in self.doubtful]
+        return min(steady if len(steady) >= enough else map(max, self.alone.values()))
+
+    @property
+    def stragglers(self) -> Iterable[str]:
+        """Rule: a control runs again if its only run alone fell short of another by as much as makes a run slow.
+
+        Prevents: n7 delivers 40 %, and of the three controls beside it, one takes three times as long by chance. A
+        third would be normal for a run alone, and the link of n7 would be convicted because n7 passes alone.
+        """
+        usual = max(map(max, self.alone.values()), default=0.0)
+        least = (1 - LEAST_SHORTFALL) * usual
+        return [node for node, reached in self.alone.items() if len(reached) == 1 and reached[0] < least]
 
     def pairs_missing(self, beside: int) -> int:
         """How many more control pairs must run before runs beside this number of groups can be compared with them."""
@@ -78,17 +92,18 @@ def controls_of(
 
     More than one bad run afterwards makes them doubtful. A single one may be the fault of its partner.
     """
-    alone: dict[str, float] = {}
+    alone: dict[str, list[float]] = {}
     pairs: list[ControlPair] = []
     cleared: set[str] = set()
     bad: Counter[str] = Counter()
     for run in runs:
         together, reached = len(run.members) > 1, run.objective if run.outcome is RunOutcome.GOOD else None
-        if reached and cleared.issuperset(run.members) and not any(bad[node] for node in run.members):
-            if not together:
-                alone.setdefault(run.members[0], reached)
-            elif run.beside <= fabric.few_beside and not fabric.is_inside(run.members):
-                pairs.append(ControlPair(run.beside, reached))
+        is_healthy = cleared.issuperset(run.members) and not any(bad[node] for node in run.members)
+        if reached and not together and (is_healthy or run.members[0] in alone):
+            alone.setdefault(run.members[0], []).append(reached)
+        is_across = together and not fabric.is_inside(run.members)
+        if reached and is_healthy and is_across and run.beside <= fabric.few_beside:
+            pairs.append(ControlPair(run.beside, reached))
         if together and is_bad(run):
             bad.update(run.members)
         elif together and clears(run):

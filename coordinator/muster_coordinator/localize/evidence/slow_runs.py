@@ -7,7 +7,7 @@ The cached properties take O(n log n) for n runs, once.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -224,6 +224,11 @@ class Thresholds:
     def controls_missing(self) -> int:
         """How many more nodes must run alone as controls before `_most_alone` is known."""
         return max(self._controls_needed - len(self._controls.alone), 0)
+
+    @property
+    def straggling_controls(self) -> Iterable[str]:
+        """The controls that run alone again, because chance may have slowed their only run."""
+        return self._controls.stragglers
 
     @cached_property
     def _controls_needed(self) -> int:

@@ -6,7 +6,7 @@ if they are slow, too, the switch of leaf a is bad, and not the link of a4.
 Takes time in proportion to the probes of the round, plus a walk over the free partners for each control.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
@@ -18,6 +18,7 @@ from muster_coordinator.model.probes import Probe
 Pools = Mapping[ComparedKind, PartnerPool]
 
 ALONE = "{} has passed and shows what a node alone should reach"
+ALONE_AGAIN = "{} was slower alone than other nodes that have passed, perhaps by chance"
 ACROSS = "{} and {} have passed and show what nodes of different leaves reach while few groups run"
 AT_LEAF = "{} and {} have passed and show whether leaf {} is bad while {} runs"
 
@@ -26,6 +27,13 @@ def control_groups(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) 
     """The controls beside these probes, from the healthy nodes in the pools that are free."""
     found = [*_alone(probes, diagnosis.evidence, pools), *_at_leaves(probes, diagnosis, pools)]
     return [*found, *_across([*probes, *found], diagnosis.evidence, pools)]
+
+
+def alone_again(suspects: Iterable[str], evidence: GroupEvidence) -> Iterator[Probe]:
+    """Controls for these suspects whose run alone chance may have slowed."""
+    for kind in dict.fromkeys(map(evidence.hardware.kind_of, suspects)):
+        for node in evidence.thresholds.among(kind).straggling_controls:
+            yield Probe((node,), ALONE_AGAIN.format(node))
 
 
 def _alone(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:

@@ -32,7 +32,7 @@ from muster_coordinator.localize.evidence.hints import hints_of
 from muster_coordinator.localize.evidence.population import may_be_slow_alike
 from muster_coordinator.localize.likelihood.track_record import TrackRecord
 from muster_coordinator.localize.planning.between_kinds import between_kinds
-from muster_coordinator.localize.planning.control_groups import control_groups
+from muster_coordinator.localize.planning.control_groups import alone_again, control_groups
 from muster_coordinator.localize.planning.further_passes import further_passes
 from muster_coordinator.localize.planning.inside_pairs import inside_for_the_first_time
 from muster_coordinator.localize.planning.partners import PartnerPool, pools_by_kind
@@ -99,6 +99,9 @@ class NextRound:
         self._try_inside_leaves()
         if self._try_each_other_quietly(blamed):
             return
+        for probe in alone_again(blamed, self._evidence):
+            if self._is_free(probe.members[0]):
+                self._add(probe.members, probe.reason)
         self._try_alone([node for node in blamed if self._is_due_alone(node, among=len(blamed))])
         self._try_with_partner(blamed)
         self._try_alone([node for node in blamed if not self._has_run_alone(node)])
@@ -156,7 +159,7 @@ class NextRound:
         self._try_among([node for node in free if node in alike and len(self._met(node) & alike) < ENOUGH_ALIKE], ALIKE)
         for node in filter(self._is_free, free):
             if node not in alike or not self._has_failed_enough_alike(node):
-                self._meet(node, MEET, by_rail=self._diagnosis.abilities.by_rail)
+                self._meet(node, MEET)
         if not self._evidence.cleared:
             self._try_among(free, STRANGERS)
 
@@ -174,7 +177,7 @@ class NextRound:
             fits = (other for other in left if other not in met and self._hardware.kind_of(other) == kind)
             if (other := next(fits, None)) is not None:
                 left.remove(other)
-                self._add((node, other), reason.format(node, other))
+                self._add_pair((node, other), reason)
 
     def _try_each_other_quietly(self, suspects: list[str]) -> bool:
         """Pairs suspects at unknown leaves, few at a time, while they are a quarter of the fleet; whether it did.
@@ -241,7 +244,7 @@ class NextRound:
             reached[other].add(one)
         return reached
 
-    def _meet(self, node: str, reason: str, *, by_rail: bool = False) -> None:
+    def _meet(self, node: str, reason: str) -> None:
         met = self._met(node)
         if self._has_met_enough(node) or node in self._diagnosis.clearance.spoilers:  # these pass, and are not cleared
             return
@@ -252,8 +255,7 @@ class NextRound:
         elsewhere = self._pool(node).take_near(node, met | self._beside(node, met), healthy)
         partner = elsewhere or self._pool(node).take_near(node, met, healthy)
         if partner is not None:
-            pair = (node, partner)
-            self._add(pair, reason.format(*pair), by_rail=by_rail and have_rails(pair, self._evidence.sites))
+            self._add_pair((node, partner), reason)
 
     def _beside(self, node: str, met: set[str]) -> set[str]:
         """The nodes on the side of any node that `node` has met, if its leaf is unknown."""
@@ -293,6 +295,11 @@ class NextRound:
             pool.withdraw((record.node,))
             if (partner := pool.take_near(record.node, met, set())) is not None:
                 self._add((record.node, partner), SUSPECTED.format(record.node, record.since.id, partner))
+
+    def _add_pair(self, pair: tuple[str, str], reason: str) -> None:
+        """Adds a pair. A suspect runs rail by rail if the check can: that tells bad nodes from a switch they share."""
+        able = self._diagnosis.abilities.by_rail and have_rails(pair, self._evidence.sites)
+        self._add(pair, reason.format(*pair), by_rail=able and pair[0] in self._suspects)
 
     def _add(self, members: tuple[str, ...], reason: str, *, by_rail: bool = False) -> None:
         self._used.update(members)

@@ -231,8 +231,9 @@ class LinkFaults:
         c, d and e. a may be healthy, and the path to their side bad.
         """
         evidence, partners = self.clearance.nodes.evidence, self._healthy_partners(node)
-        if neighbours := evidence.neighbours(node):
-            return not any(neighbours.issuperset(others) for others in partners) or self._is_place_doubtful(node)
+        neighbours = evidence.neighbours(node)
+        if any(neighbours.issuperset(others) for others in partners):
+            return self._is_place_doubtful(node)
         met = {other for others in partners for other in others}
         if self._are_at_one_leaf(met) or self._varies_quietly(node):
             return True
@@ -247,12 +248,13 @@ class LinkFaults:
     def _is_place_doubtful(self, node: str) -> bool:
         """Whether a single wrong label may be why a node seems to fail inside its leaf: its own, or that of a partner.
 
-        Rule: what it reaches inside its leaf hardly varies. Prevents: a4 has the label of leaf b. Its runs with b1 and
-        b2 cross uplinks that others use.
+        Rule: what it reaches hardly varies, inside its leaf or while few groups run. Prevents: a4 has the label of leaf
+        b. Its runs with b1 and b2 cross uplinks that others use.
         """
         neighbours, runs = self.clearance.nodes.evidence.neighbours(node), self.clearance.runs_with_healthy(node)
         inside = (run for run in runs if neighbours.issuperset(run.others(node)))
-        return _varies(inside) or self._lacks_places(node) or self.lacks_neighbour(node)
+        varies = _varies(inside) and self._varies_quietly(node)
+        return varies or self._lacks_places(node) or self.lacks_neighbour(node)
 
     def _lacks_places(self, node: str) -> bool:
         """Rule: it fails with another leaf, too. Its partners of its own leaf and the other leaves make three together.

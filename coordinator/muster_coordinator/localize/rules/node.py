@@ -76,6 +76,7 @@ class NodeFaults:
             self._is_crash_of_another(run)
             or self._is_as_bad_elsewhere(run, node)
             or self._is_as_bad_as_its_leaf(run, node)
+            or self._is_worse_than_alone(run, node)
         )
 
     def _is_crash_of_another(self, run: GroupRun) -> bool:
@@ -109,6 +110,16 @@ class NodeFaults:
         neighbours = self.evidence.neighbours(node).difference(run.members)
         beside = [[each for each in histories[other].bad_together if each.round == run.round] for other in neighbours]
         return sum(any(are_alike((amount_reached(each), reached)) for each in runs) for runs in beside) >= SEVERAL
+
+    def _is_worse_than_alone(self, run: GroupRun, node: str) -> bool:
+        """Rule: nor does a run count that broke, if the node has passed alone and none of its runs alone broke.
+
+        Prevents: the link of a4 hangs, and a4 straggles in the first of two runs alone. With those that hang, this run
+        would convict a4 itself.
+        """
+        history = self.evidence.histories[node]
+        broke_alone = any(len(each.members) == 1 and not amount_reached(each) for each in history.own_failures)
+        return history.passed_alone and not broke_alone and not amount_reached(run)
 
     def _is_bad_alone_and_again(self, node: str, against: list[GroupRun]) -> bool:
         """Rule: a node is convicted if it was bad alone and in another run, too.
@@ -217,8 +228,16 @@ class NodeFaults:
 
     @cached_property
     def rails_of(self) -> Mapping[str, SlowRails]:
-        """The slow rails of the suspects that had bad runs on separate rails."""
-        separate = {node: [run for run in runs if run.rails] for node, runs in self.suspects.items()}
+        """The slow rails of the suspects that had bad runs on separate rails.
+
+        Rule: with partners that have passed. Prevents: a lacks rail 1, and the whole link of b is slower. Run together,
+        no rail stands out, and a and b would look as if one switch slowed both.
+        """
+        cleared = self.evidence.cleared
+        separate = {
+            node: [run for run in runs if run.rails and cleared.issuperset(run.others(node))]
+            for node, runs in self.suspects.items()
+        }
         return {node: self._slow_rails_in(runs) for node, runs in separate.items() if runs}
 
     def _slow_rails_in(self, runs: Sequence[GroupRun]) -> SlowRails:

@@ -8,7 +8,9 @@ one bad switch, so none of their links is convicted.
 Takes O(n log n) for n suspects, and for each node that fails with everyone, the suspects that ran in the same rounds.
 """
 
+import math
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,16 +96,37 @@ class OneSwitch:
         Prevents: leaf a has a bad switch or bad uplinks, and a4 is labelled as if it stood at leaf b. Its link looks
         bad: it passes alone, and is slow with nodes of all leaves, those of leaf b included.
         """
-        suspects = self.clearance.nodes.suspects.keys()
-        leaves = self.clearance.nodes.evidence.fabric.leaves.values()
-        crowded = (level for nodes in leaves for level in self._crowd(suspects, nodes).values())
-        convicted = (max(run.objective or 0.0 for run in culprit.runs) for culprit in self.leaves.convicted.values())
-        levels = sorted((*crowded, *convicted))
         return frozenset(
-            node
-            for node in self.isolated
-            if _has_near(levels, self.clearance.reached_with_healthy(node)) or self._keeps_pace_with_others(node)
+            node for node in self.isolated if self._fails_like_a_leaf(node) or self._keeps_pace_with_others(node)
         )
+
+    def _fails_like_a_leaf(self, node: str) -> bool:
+        """Rule: not like a leaf where a node that it fails with passes with others of that leaf.
+
+        Then only uplinks may have slowed these, and it does not stand behind them. Prevents: in the first round, all
+        nodes of small leaf c cross its busy uplinks and reach as much as the link of a4 lets through. Later c1-c2
+        passes, and a4-c1 is slow.
+        """
+        reached = self.clearance.reached_with_healthy(node)
+        apart = self._leaves_apart_from(node, reached)
+        return any(_has_near(levels, reached) for leaf, levels in self._levels.items() if leaf not in apart)
+
+    def _leaves_apart_from(self, node: str, reached: float) -> Set[str | None]:
+        """The leaves where healthy nodes fail with this one and have reached clearly more with each other."""
+        evidence = self.clearance.nodes.evidence
+        met = {other for run in self.clearance.runs_with_healthy(node) for other in run.others(node)}
+        inside = (run for other in met for run in evidence.histories[other].good_together)
+        better = (run for run in inside if (run.objective or math.inf) > ALIKE * reached)
+        return {evidence.sites[run.members[0]].leaf for run in better if evidence.fabric.is_inside(run.members)}
+
+    @cached_property
+    def _levels(self) -> Mapping[str, Sequence[float]]:
+        """What suspects that fail alike have reached at each leaf, or its nodes if it is convicted; sorted."""
+        suspects, leaves = self.clearance.nodes.suspects.keys(), self.clearance.nodes.evidence.fabric.leaves
+        found = {leaf: [*self._crowd(suspects, nodes).values()] for leaf, nodes in leaves.items()}
+        for leaf, culprit in self.leaves.convicted.items():
+            found[leaf].append(max(run.objective or 0.0 for run in culprit.runs))
+        return {leaf: sorted(levels) for leaf, levels in found.items()}
 
     def _keeps_pace_with_others(self, node: str) -> bool:
         """Rule: nor is a node that reaches in each round what others behind one switch may reach in that round.
@@ -199,13 +222,18 @@ def _crowds_at_one_switch(
     Rule: a switch slows the same rails of all its nodes. Prevents: nobody has declared leaves. Of 64 nodes, a lacks
     rail 0, b lacks rail 3 and the whole link of c is bad. All reach a third, and none of them would be convicted.
 
-    O(n log n) for n nodes and each set of slow rails.
+    O(n log n) for n nodes and each set of slow rails. Many nodes have the same, so sets are compared, not nodes.
     """
-    near = crowds(reached, ratio, enough)
+    by_rails: dict[SlowRails | None, dict[str, float]] = defaultdict(dict)
+    for node in crowds(reached, ratio, enough):
+        by_rails[rails_of.get(node)][node] = reached[node]
     found: set[str] = set()
-    for rails in {rails_of.get(node) for node in near}:
-        at_one_switch = {node: reached[node] for node in near if _may_be_one_switch(rails, rails_of.get(node))}
-        found |= {node for node in crowds(at_one_switch, ratio, enough) if rails_of.get(node) == rails}
+    for rails, own in by_rails.items():
+        at_one_switch: dict[str, float] = {}
+        for other, those in by_rails.items():
+            if _may_be_one_switch(rails, other):
+                at_one_switch |= those
+        found |= crowds(at_one_switch, ratio, enough) & own.keys()
     return frozenset(found)
 
 

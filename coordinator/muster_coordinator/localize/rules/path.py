@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from muster_coordinator.localize.evidence.fabric import Path
+from muster_coordinator.localize.evidence.fabric import KnownFabric, Path
 from muster_coordinator.localize.evidence.hardware import ComparedKind
 from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, number_near_highest, varies
 from muster_coordinator.localize.likelihood.likelihood_ratio import bound
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.culprit import Culprit, Part
 from muster_coordinator.localize.rules.evidence_against import disjoint, pairs_missing
+from muster_coordinator.localize.rules.wrong_labels import corrected_fabric
 from muster_coordinator.model.probes import GroupRun
 
 SEVERAL = 2
@@ -156,6 +157,11 @@ class PathFaults:
         return not evidence.fabric.all_leaves_known or not all(evidence.fabric.is_inside(run.members) for run in good)
 
     @cached_property
+    def _fabric(self) -> KnownFabric:
+        """Where nodes stand by what they reach."""
+        return corrected_fabric(self.clearance)
+
+    @cached_property
     def unexplained(self) -> Mapping[Path, list[GroupRun]]:
         """The bad runs of pairs of cleared nodes that reach clearly more with others, by path.
 
@@ -170,7 +176,7 @@ class PathFaults:
         for run in {run.group: run for runs in self.clearance.nodes.suspects.values() for run in runs}.values():
             healthy = len(run.members) == 2 and not run.crashed and cleared.issuperset(run.members)
             if healthy and evidence.thresholds.is_bad_in_any_crowd(run) and evidence.members_do_better(run):
-                found.setdefault(evidence.fabric.path(*run.members), []).append(run)
+                found.setdefault(self._fabric.path(*run.members), []).append(run)
         return found
 
     @cached_property
@@ -222,7 +228,7 @@ class PathFaults:
         found: dict[frozenset[ComparedKind], dict[Path, list[GroupRun]]] = {}
         for run in good.values():
             across = found.setdefault(evidence.hardware.kinds_of(run.members), {})
-            for path in evidence.fabric.paths(run.members):
+            for path in self._fabric.paths(run.members):
                 across.setdefault(path, []).append(run)
         return found
 
@@ -315,7 +321,11 @@ class PathFaults:
         """
         if path.of_leaves or len(bad := self.never_good[path]) < 2:
             return False
-        evidence = self.clearance.nodes.evidence
-        order = {run.group: place for place, run in enumerate(evidence.runs)}
-        passed = [run for end in path.ends for run in evidence.histories[end].good_together]
-        return all(order[run.group] < order[bad[1].group] for run in passed)
+        histories = self.clearance.nodes.evidence.histories
+        passed = (run for end in path.ends for run in histories[end].good_together)
+        return all(self._order[run.group] < self._order[bad[1].group] for run in passed)
+
+    @cached_property
+    def _order(self) -> Mapping[str, int]:
+        """The place of each group among all. Kept, because a fleet of unknown leaves has many links that ask."""
+        return {run.group: place for place, run in enumerate(self.clearance.nodes.evidence.runs)}

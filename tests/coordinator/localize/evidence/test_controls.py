@@ -84,6 +84,20 @@ def test_a_node_that_is_bad_again_and_again_shows_no_level_alone(more: int, time
     assert thresholds(*alone, *bad).is_slow(ran("n0", at=280.0)) == slow
 
 
+@pytest.mark.parametrize(
+    ("again", "straggling", "slow"), [((), ["n2"], False), ((450.0,), [], True), ((150.0,), [], False)], ids=str
+)
+def test_a_control_that_may_have_straggled_runs_once_more_and_its_best_run_counts(
+    again: tuple[float, ...], straggling: list[str], *, slow: bool
+) -> None:
+    """A third of normal would be the level. If it is as slow again, it may be honest, and all others lie."""
+    others = [f"n{node}" for node in range(3, 2 + thresholds().controls_missing)]
+    controls = [ran("n2", at=150.0), *(ran(node, at=450.0) for node in others)]
+    found = thresholds(*controls, ran("n2", "n50", at=100.0), *(ran("n2", at=at) for at in again))
+    assert [*found.straggling_controls] == straggling
+    assert found.is_slow(ran("n0", at=180.0)) == slow
+
+
 def test_where_nothing_is_shared_control_pairs_do_not_count() -> None:
     """The first round shows what healthy nodes reach. Two pairs across the best paths are no level for others."""
     wide = [replace(run, objective=400.0 - 5 * place) for place, run in enumerate(FIRST)]

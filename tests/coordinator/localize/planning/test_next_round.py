@@ -219,6 +219,23 @@ def test_nodes_that_fail_alike_run_no_more_when_that_tells_nothing() -> None:
     assert nodes_of(planned).isdisjoint({"n0", "n1", "n2", "n3"})
 
 
+def test_suspects_that_meet_each_other_run_rail_by_rail() -> None:
+    """Slow rails tell two bad nodes from a switch that they share."""
+    slow = [ran("n0", "n8", at=0.3), ran("n1", "n9", at=0.3), ran("n0", "n12", at=0.3), ran("n1", "n13", at=0.3)]
+    alone = [ran(f"n{n}") for n in range(6)]
+    diagnosis = diagnosed(fleet(24), *well(24, first=4), *slow, *alone)
+    (together,) = (probe for probe in follow_up(diagnosis, frozenset(), seed="s", passes=1) if "n0" in probe.members)
+    assert (together.members, together.by_rail) == (("n0", "n1"), True)
+
+
+def test_a_control_that_may_have_straggled_runs_again_before_it_is_a_partner() -> None:
+    """It shows what n0 alone should reach, and beside n0 it might be slow."""
+    bad = [ran("n0", "n1", at=0.3), ran("n0", "n3", at=0.3)]
+    alone = [ran("n0", at=0.9), ran("n4", at=0.6), ran("n6", at=2.0)]
+    diagnosis = diagnosed(fleet(8), *bad, *well(8), ran("n1", "n5"), *alone)
+    assert all(("n4",) in asked(diagnosis, seed=seed) for seed in SEEDS)
+
+
 def test_one_path_of_a_leaf_is_tried_at_a_time() -> None:
     """Others that fill the links of the leaf slow all its paths at once."""
     slow = [replace(ran("n0", "n16", at=0.3), beside=31), replace(ran("n1", "n32", at=0.3), beside=31)]

@@ -1,6 +1,7 @@
 """Which nodes have a bad link or rail, and what falls just short of it."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, failed, fleet, nowhere, ran
@@ -232,3 +233,34 @@ def test_runs_with_other_leaves_that_hide_a_link_have_controls_too(*, passed_bes
     beside = [replace(ran("n8", f"n{node + 1}", at=1.0), round=round_) for node, round_ in ((8, first), (10, then))]
     found = diagnosed(fleet(64, leaf_of=16), *inside, *across, *bad, *hidden, *alone, *beside)
     assert culprits(found) == ({(Part.NODE_LINK, "n0")} if passed_beside_it else set())
+
+
+@pytest.mark.parametrize(
+    ("partners", "better", "named"),
+    [
+        pytest.param(("b1", "c1", "b2", "c2"), ("a1", "a2"), True, id="two others of its leaf are faster"),
+        pytest.param(("b1", "c1", "b2", "c2"), ("a1",), False, id="one other may have a wrong label"),
+        pytest.param(("b1", "b2", "b3", "b4"), ("a1", "a2"), False, id="one path may be bad"),
+    ],
+)
+def test_a_link_is_named_without_a_partner_of_its_leaf(
+    partners: tuple[str, ...], better: tuple[str, ...], *, named: bool
+) -> None:
+    """No other node of its leaf is left to meet it, and some reach more with the leaves where it fails."""
+    passed = [ran(node, f"{leaf}{place}") for place, node in enumerate(better, start=3) for leaf in "bc"]
+    passed += [ran("a2", "a3"), *(ran(*pair) for pair in pairwise(["b1", "c1", "b2", "c2", "b3", "c3", "b4", "c4"]))]
+    bad = [ran("a4", partner, at=0.4) for partner in partners]
+    alone = [ran(node) for node in ("a4", "b1", "c1")]
+    found = culprits(diagnosed(THREE_LEAVES, *passed, *alone, *bad))
+    assert ((Part.NODE_LINK, "a4") in found) == named
+
+
+@pytest.mark.parametrize(("elsewhere", "named"), [((0.4, 0.4, 0.4), True), ((0.8, 0.65, 0.5), False)], ids=str)
+def test_a_run_inside_its_leaf_may_straggle(elsewhere: tuple[float, ...], *, named: bool) -> None:
+    """What it reaches with all others is the same, so its link limits it, and no uplink that others use."""
+    passed = [ran(f"b{n}", f"c{n}") for n in (1, 2, 3, 4)] + [ran("a1", "b1"), ran("a2", "c1"), ran("a3", "b2")]
+    bad = [ran("a4", "a1", at=0.4), ran("a4", "a2", at=0.2)]
+    bad += [ran("a4", other, at=at) for other, at in zip(("b1", "c1", "b2"), elsewhere, strict=True)]
+    alone = [ran(node) for node in ("a4", "b1", "c1")]
+    found = culprits(diagnosed(THREE_LEAVES, *passed, *alone, *bad))
+    assert ((Part.NODE_LINK, "a4") in found) == named

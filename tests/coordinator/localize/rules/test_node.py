@@ -84,3 +84,20 @@ def test_a_run_counts_against_no_node_if_several_of_its_leaf_reached_no_more(nei
     assert diagnosed(THREE_LEAVES, *PASSED, *at_once, *CONTROLS).convicted == convicted
     later = [*bad, *(replace(run, round=1) for run in beside[:neighbours]), *again]
     assert diagnosed(THREE_LEAVES, *PASSED, *later, *CONTROLS).convicted == {"a3"}
+
+
+@pytest.mark.parametrize(
+    ("alone", "convicted"),
+    [
+        pytest.param([ran("n1", at=0.5), ran("n1")], False, id="slow once and passed"),
+        pytest.param([failed("n1"), ran("n1")], True, id="broke alone, too"),
+    ],
+)
+def test_runs_that_break_count_against_no_node_that_completes_its_runs_alone(
+    alone: list[GroupRun], *, convicted: bool
+) -> None:
+    """Its link hangs, and it straggled once."""
+    sites = fleet(64, leaf_of=4, places_itself=False)
+    passed = [*well(64), ran("n0", "n4"), *(ran(f"n{n}") for n in range(8, 12))]
+    bad = [failed("n1", other) for other in ("n0", "n20", "n30", "n40")]
+    assert ("n1" in diagnosed(sites, *passed, *bad, *alone).nodes.convicted) == convicted

@@ -82,6 +82,29 @@ def test_nodes_that_reach_more_elsewhere_are_not_behind_a_bad_switch(later: floa
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
+@pytest.mark.parametrize(("met", "named"), [("d1", True), ("d5", False)], ids=["passes inside", "has not run inside"])
+def test_a_node_that_fails_where_others_pass_is_not_behind_their_uplinks(met: str, *, named: bool) -> None:
+    """All nodes of leaf d crossed its uplinks at once. a4 fails with one of them, so it does not stand at leaf d."""
+    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
+    healthy = [node for node in sites if node[0] in "abc" and node != "a4"]
+    crossed = [ran(f"d{number}", f"{leaf}{number}", at=0.5) for number, leaf in enumerate("bcb", start=1)]
+    inside = [ran("d1", "d2"), ran("d2", "d3"), ran("d5", "b5")]
+    bad = [ran("a4", other, at=0.5) for other in ("a1", "a2", "b4", met)]
+    alone = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
+    found = culprits(diagnosed(sites, *starmap(ran, pairwise(healthy)), *crossed, *inside, *bad, *alone))
+    assert ((Part.NODE_LINK, "a4") in found) == named
+
+
+def test_the_rails_of_a_node_do_not_show_beside_a_worse_link() -> None:
+    """Node a lacks rail 0 and b the whole link. Run together, all rails are as slow as those of b."""
+    of_nodes = (("a", rails(0)), ("b", rails(*range(8))))
+    failing = [ran(node, other, rails=of) for node, of in of_nodes for other in "cdef"]
+    together = ran("a", "b", rails=rails(*range(8)))
+    passed = [ran(*pair) for pair in pairwise("cdefghijk")]
+    alone = [ran(node) for node in "abcd"]
+    assert diagnosed(nowhere("abcdefghijk"), *passed, *failing, together, *alone).convicted == {"a", "b"}
+
+
 HEALTHY = [f"{leaf}{number}" for number in (1, 2, 3, 4) for leaf in "abc"]
 SITES = {
     **{node: Site(node, leaf=node[0]) for node in HEALTHY},

@@ -143,3 +143,21 @@ def test_a_good_run_that_reached_hardly_more_than_bad_ones_crossed_the_path(at: 
     bad = [ran("a1", "c1", at=1.2), ran("a2", "c2", at=1.2)]
     diagnosis = diagnosed(THREE_LEAVES, *passed, *bad, ran("a4", "c4", at=at))
     assert bool(diagnosis.paths.never_good) == is_never_good
+
+
+@pytest.mark.parametrize(
+    ("failing", "expected"),
+    [
+        pytest.param(("a4 a1", "a4 a2", "c4 c1", "c4 c2"), {(Part.PATH, "a c")}, id="several times"),
+        pytest.param(("a4 a1", "c4 c1"), set(), id="once, perhaps by chance"),
+    ],
+)
+def test_nodes_that_fail_in_their_leaf_and_pass_in_another_one_stand_there(
+    failing: tuple[str, ...], expected: set
+) -> None:
+    """Each of them has the label of the leaf of the other, and passes as if it had crossed the bad path."""
+    passed = [ran(f"{leaf}{n}", f"b{n}") for leaf in "ac" for n in (1, 2, 3)] + [ran("a4", "c3"), ran("c4", "a3")]
+    bad = [ran(f"a{n}", f"c{n}", at=0.3) for n in (1, 2, 3)]
+    inside = [ran(*pair.split(), at=0.3) for pair in failing]
+    found = culprits(diagnosed(THREE_LEAVES, *passed, *bad, *inside))
+    assert found == expected
