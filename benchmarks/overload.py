@@ -94,14 +94,16 @@ def rates(samples: list[Sample]) -> list[float]:
 
 
 class Steady(NamedTuple):
-    """A rate that it takes for good: as a multiple of the usual cadence, in runs a second, and the share of repeats.
+    """A rate that it takes for good: as a multiple of the usual cadence, and in runs a second.
 
-    In the same time the nodes have made `made_per_s`, which may be less: what waited before was taken, too.
+    In the same time the nodes have made `made_per_s`, which may be less: what waited before was taken, too. In the
+    worst WINDOW_S it has taken `worst_per_s`. `repeats` is their share.
     """
 
     factor: float
     made_per_s: float
     runs_per_s: float
+    worst_per_s: float
     repeats: float
 
 
@@ -120,9 +122,9 @@ class Overload:
         for _ in range(self.options.steps):
             await self.crowd.set_speed(factor)
             await asyncio.sleep(self.options.settle_s)
-            first, made_before = await self.sample(), await self.crowd.planned()
-            await asyncio.sleep(self.options.step_s)
-            last, made = await self.sample(), await self.crowd.planned() - made_before
+            made_before = await self.crowd.planned()
+            samples = await self.watched(self.options.step_s)
+            first, last, made = samples[0], samples[-1], await self.crowd.planned() - made_before
             taken, passed_s = last.runs - first.runs, last.at - first.at
             seen = f"overloaded {last.overloaded:.0f}, slowdown {last.slowdown:.0f}"
             print(f"planned {made / passed_s:.0f}/s, taken {taken / passed_s:.0f}/s, {seen}", flush=True)
@@ -133,7 +135,8 @@ class Overload:
                 or made - taken > max(self.options.nodes, (1 - KEEPS_UP) * made)
             ):
                 break
-            best = Steady(factor, made / passed_s, taken / passed_s, (last.repeats - first.repeats) / taken)
+            repeats, worst_per_s = (last.repeats - first.repeats) / taken, min(rates(samples), default=taken / passed_s)
+            best = Steady(factor, made / passed_s, taken / passed_s, worst_per_s, repeats)
             factor *= STEP
         if best is None:
             raise Unavailable("it does not keep up at the first rate: give a smaller --factor or a larger --share")
@@ -161,6 +164,14 @@ class Overload:
             overloaded=sum_of("muster_overloaded", text),
             slowdown=sum_of("muster_slowdown", text),
         )
+
+    async def watched(self, for_s: float) -> list[Sample]:
+        """The samples of the next seconds. Taking them costs the coordinator as much as in the overload."""
+        samples: list[Sample] = []
+        watching = asyncio.create_task(self.watch(samples))
+        await asyncio.sleep(for_s)
+        watching.cancel()
+        return samples
 
     async def watch(self, samples: list[Sample]) -> None:
         """Takes samples for ever."""
@@ -276,6 +287,7 @@ def figures(found: Measured) -> list[Figure]:
     planned, made, best = found.planned_times, found.made_times, "% of best"
     return [
         Figure(what="runs taken at best", unit="1/s", value=found.best.runs_per_s),
+        Figure(what="the worst 10 s of that", unit=best, value=100 * found.best.worst_per_s / found.best.runs_per_s),
         Figure(what="repeats among them", unit="%", value=100 * found.best.repeats),
         Figure(what="runs planned while overloaded", unit="times the best rate", value=planned, target=(">=", TIMES)),
         Figure(what="runs made while overloaded", unit="times the best rate", value=made),

@@ -41,7 +41,7 @@ from muster.model import Action, Finding, Run, Severity, Verdict
 from muster.wire import codec
 from muster.wire.messages import AnyGroupReply, Presence, new_id
 from muster.wire.topics import NodeTopic
-from muster_agent.decide.events import CommandReceived, CoordinatorSeen, SlowdownAsked
+from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.repeated_runs import RepeatedRuns
 from muster_agent.decide.schedule import beats_apart, spread
 from muster_agent.wire.link import AgentLink
@@ -74,7 +74,7 @@ class SimulatedLink(AgentLink):
         outbox: MemoryOutbox,
         metrics: AgentMetrics,
         report: Callable[[Run], None],
-        heard: Callable[[CommandReceived | CoordinatorSeen | SlowdownAsked], None],
+        heard: Callable[[CommandReceived | CoordinatorSeen], None],
     ) -> None:
         kept = cast(Outbox, outbox)  # it has the methods that the link calls
         super().__init__(settings, kept, metrics, heard, _ignore)
@@ -188,9 +188,9 @@ class SimulatedAgent:
         self._skipped[check] = 0
         self._appended(self._outbox.append_variant(self._random.choice(variants), math.floor(time.time() * 1e3) / 1e3))
 
-    def _heard(self, event: CommandReceived | CoordinatorSeen | SlowdownAsked) -> None:
-        if isinstance(event, SlowdownAsked):
-            self._slowdown = event.times
+    def _heard(self, event: CommandReceived | CoordinatorSeen) -> None:
+        if isinstance(event, CoordinatorSeen):
+            self._slowdown = event.message.slowdown
 
     def _appended(self, run: Run) -> None:
         self.runs += 1

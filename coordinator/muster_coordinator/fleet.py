@@ -299,7 +299,7 @@ class Fleet:
     def _take_load(self, event: LoadSeen, now: float) -> list[FleetCommand]:
         """Takes how much the coordinator can take of what the agents send."""
         was_overloaded, self.load = self.load.is_overloaded, event.load
-        self._reports.load = event.load
+        self._reports.lag_s = event.load.lag_s
         self._liveness.take_load(event, now)
         return [] if self.load.is_overloaded == was_overloaded else [LogLoad(self.load)]
 

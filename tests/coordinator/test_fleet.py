@@ -20,7 +20,6 @@ from muster_coordinator.model.events import (
     StoreRuns,
     Ticked,
 )
-from muster_coordinator.model.load import CoordinatorLoad, LoadSeen, ReportInvited
 from muster_coordinator.model.quarantine_events import SaveTransition
 from muster_coordinator.topology.selection import parse_selection
 
@@ -222,18 +221,6 @@ def test_quiet_runs_wait_less_than_the_interval_of_the_check_that_runs_most_ofte
         commands = made.handle(report(run(number), after=number - 1), float(number))
         held += [command.ack.hold_s for command in commands if isinstance(command, SendAck)]
     assert [9.0 <= held[0] <= 12.0, 3.0 <= held[1] <= 4.0] == [True, True]
-
-
-def test_an_acknowledgement_says_how_much_less_often_checks_run() -> None:
-    """As the load says, as soon as it does; an invitation says it, too."""
-    made = fleet("a")
-    said = []
-    for number, slowdown in enumerate((1, 3, 1), start=1):
-        made.handle(LoadSeen(CoordinatorLoad(slowdown=slowdown)), float(number))
-        answers = made.handle(report(run(number), after=number - 1), float(number))
-        answers += made.handle(ReportInvited("a", "s"), float(number))
-        said += [command.ack.slowdown for command in answers if isinstance(command, SendAck)]
-    assert said == [1, 1, 3, 3, 1, 1]
 
 
 def test_duplicates_and_gaps_are_answered_and_counted() -> None:

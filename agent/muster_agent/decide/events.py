@@ -40,13 +40,6 @@ class CoordinatorSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class SlowdownAsked:
-    """The coordinator cannot take what the agents send, or can again: background checks run `times` less often."""
-
-    times: int
-
-
-@dataclass(frozen=True, slots=True)
 class InventoryFound:
     """The node's devices are known, or have changed."""
 
@@ -136,7 +129,6 @@ AgentEvent = (
     | StopRequested
     | CommandReceived
     | CoordinatorSeen
-    | SlowdownAsked
     | InventoryFound
     | WatchFired
     | IdlenessSeen

@@ -118,11 +118,12 @@ class NodeAgent:
                 commands = self._obey(command, now)
             case events.CoordinatorSeen(message):
                 self._admission.heard(message.sent_at, message.epoch, now)
+                self._schedule.slow_down(message.slowdown)
                 commands = self._leave_old_group(now)
             case events.InventoryFound(inventory):
                 self._inventory = inventory
-            case events.WatchFired() | events.SlowdownAsked():
-                self._change_schedule(event, now)
+            case events.WatchFired(check):
+                self._schedule.hasten(check, now)
             case (
                 events.IdlenessSeen()
                 | events.NodeReserved()
@@ -157,13 +158,6 @@ class NodeAgent:
             order = self._new_order(self._new_id(), planned.check, planned.params, SCHEDULED)
             commands += self._claim(order, Precedence.BACKGROUND, now)
         return commands
-
-    def _change_schedule(self, event: events.WatchFired | events.SlowdownAsked, now: float) -> None:
-        match event:
-            case events.WatchFired(check):
-                self._schedule.hasten(check, now)
-            case events.SlowdownAsked(times):
-                self._schedule.slow_down(times)
 
     def _stop(self, stop: events.StopRequested, now: float) -> list[AgentCommand]:
         self._stopping = True

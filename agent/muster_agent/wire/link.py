@@ -32,7 +32,6 @@ from muster.wire.deflate import deflated
 from muster.wire.messages import (
     DEFLATE,
     REPORTS_AS_HEARTBEATS,
-    Ack,
     AnyGroupReply,
     CoordinatorPresence,
     InventoryReport,
@@ -41,7 +40,7 @@ from muster.wire.messages import (
     short_id,
 )
 from muster.wire.topics import NodeTopic, Topics, client_id
-from muster_agent.decide.events import CommandReceived, CoordinatorSeen, SlowdownAsked
+from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.decide.heartbeat_timing import HeartbeatTiming
 from muster_agent.decide.inventory_timing import InventoryTiming
 from muster_agent.decide.last_reply import LastReply
@@ -65,7 +64,7 @@ MAX_QUEUED_MESSAGES = 1000
 
 log = structlog.get_logger()
 
-CommandInbox = Callable[[CommandReceived | CoordinatorSeen | SlowdownAsked], None]
+CommandInbox = Callable[[CommandReceived | CoordinatorSeen], None]
 ReferencesInbox = Callable[[tuple[Reference, ...]], None]
 
 
@@ -310,14 +309,10 @@ class AgentLink:
         elif topic == self._topics.node(self._node, NodeTopic.COMMAND):
             self._inbox(CommandReceived(codec.decode(payload, codec.COMMAND)))
         elif topic == self._topics.node(self._node, NodeTopic.ACK):
-            self._handle_ack(codec.decode(payload, codec.ACK))
+            self._reports.acknowledge(codec.decode(payload, codec.ACK))
             self._wake.set()
         else:
             raise RemoteError("unknown_topic", topic)
-
-    def _handle_ack(self, ack: Ack) -> None:
-        self._reports.acknowledge(ack)
-        self._inbox(SlowdownAsked(ack.slowdown))
 
     def _handle_coordinator(self, presence: CoordinatorPresence) -> None:
         leader = (presence.epoch, presence.online)

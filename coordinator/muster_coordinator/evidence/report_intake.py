@@ -24,7 +24,7 @@ from muster_coordinator.evidence.run_ids import RunIds
 from muster_coordinator.model.counts import Counts
 from muster_coordinator.model.events import Announce, FleetCommand, ReportRepeated, ReportSeen, SendAck, StoreRuns
 from muster_coordinator.model.finding_size import size_of
-from muster_coordinator.model.load import CoordinatorLoad, ReportInvited
+from muster_coordinator.model.load import ReportInvited
 from muster_coordinator.model.nodes import Misconduct
 from muster_coordinator.model.orders import Orders
 from muster_coordinator.model.quarantine_events import TestEnded
@@ -41,7 +41,7 @@ class ReportIntake:
     """Takes reports. Knows the streams of all nodes, and the runs that the coordinator has requested.
 
     A run that is taken is evidence about its node. `awaits(node, run)` says whether the quarantine waits for that run
-    as a test. `load` is that of the coordinator at present.
+    as a test. `lag_s` is how long reports wait for the coordinator at present.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ReportIntake:
         self._quotas = quotas
         self._run_ids = RunIds()
         self._acks = 0
-        self.load = CoordinatorLoad()
+        self.lag_s = 0.0
 
     def note_ordered(self, run: str, node: str) -> None:
         """Notes that the coordinator has requested a run from a node."""
@@ -123,8 +123,7 @@ class ReportIntake:
             stored_through=through,
             gap=gap,
             again=again,
-            hold_s=spread(hold_s(len(self._registry.nodes), self.load.lag_s, self._cadence_s(node)), self._acks),
-            slowdown=self.load.slowdown,
+            hold_s=spread(hold_s(len(self._registry.nodes), self.lag_s, self._cadence_s(node)), self._acks),
         )
         return SendAck(node, ack)
 

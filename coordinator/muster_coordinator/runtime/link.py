@@ -44,7 +44,9 @@ from muster_coordinator.runtime.subscribing import subscribe, switch
 HEARTBEAT_S = 10.0
 
 ANNOUNCED_EVERY_S = 300.0
-"""How often a heartbeat goes to the agents: 240 bytes for each. They hear of a new leader or connection at once."""
+"""How often a heartbeat goes to the agents: 240 bytes for each. They hear of a new leader or connection at once, and of
+another slowdown with the next heartbeat.
+"""
 
 KEEPALIVE_S = 15
 GOODBYE_S = 1.0
@@ -197,6 +199,7 @@ class CoordinatorLink:
         """
         subscribed: frozenset[str] = frozenset()
         beat_at = self._announce_at = 0.0
+        announced = self.meter.slowdown
         while True:
             floods = self._mutes.muted(time.monotonic())
             wanted = subscriptions(self._topics, floods, self._known() if floods else ())
@@ -209,7 +212,7 @@ class CoordinatorLink:
             subscribed, self.muted = wanted, frozenset(node for node, _ in floods)
             if not floods and self._kept.is_to_be_tried(time.monotonic()):
                 await subscribe(client, (self._topics.every_node(NodeTopic.PRESENCE),))
-            if self._kept.is_found_missing(time.monotonic()):
+            if self._kept.is_found_missing(time.monotonic()) or self.meter.slowdown != announced:
                 self._announce_at = 0.0
             if time.monotonic() >= beat_at:
                 beat_at = time.monotonic() + HEARTBEAT_S
@@ -217,6 +220,7 @@ class CoordinatorLink:
                 self.meter.note_heartbeat(presence.id, time.monotonic())
                 is_for_agents = time.monotonic() >= self._announce_at
                 if is_for_agents:
+                    announced = presence.slowdown
                     self._announce_at = time.monotonic() + (HEARTBEAT_S if self._kept.asks else ANNOUNCED_EVERY_S)
                 topic = self._topics.coordinator if is_for_agents else self._topics.coordinator_echo
                 payload = encode_short(presence)
@@ -295,4 +299,5 @@ class CoordinatorLink:
             url=self._api_url,
             connection=self._connection,
             accepts=(*ACCEPTS, *self._kept.asks) if online else (),
+            slowdown=self.meter.slowdown if online else 1,
         )

@@ -58,6 +58,11 @@ class LoadMeter:
         self._last_sign = -math.inf
         self._slowdown = Slowdown()
 
+    @property
+    def slowdown(self) -> int:
+        """How many times less often agents are to run background checks."""
+        return self._slowdown.times
+
     def note_taken(self, reports: int) -> None:
         """Notes reports that are taken."""
         self._taken += reports
@@ -98,15 +103,14 @@ class LoadMeter:
         taken_per_s, deferred_per_s = self._rates(now)
         is_overloaded = self._last_sign - self._signs_since >= OVERLOADED_AFTER_S
         self._slowdown.note(now, is_overloaded=is_overloaded)
-        slowdown = self._slowdown.times
-        advice = ADVICE.format(taken=taken_per_s, deferred=deferred_per_s, slowdown=slowdown) if is_overloaded else ""
+        advice = ADVICE.format(taken=taken_per_s, deferred=deferred_per_s, slowdown=self.slowdown)
         return CoordinatorLoad(
             overloaded_since=wall - (now - self._signs_since) if is_overloaded else None,
             lag_s=lag_s,
             taken_per_s=taken_per_s,
             deferred_per_s=deferred_per_s,
-            slowdown=slowdown,
-            advice=advice,
+            slowdown=self.slowdown,
+            advice=advice if is_overloaded else "",
         )
 
     def _note_signs(self, shows_overload: bool, now: float) -> None:

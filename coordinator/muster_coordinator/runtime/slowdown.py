@@ -8,7 +8,7 @@ The slowdown goes up by one while it is overloaded, and down by one when it is n
 It is at most MOST: a check that is planned four times a minute then runs once in 45 s.
 
 Example: agents make three times what it takes, from 1,000 on. It counts as overloaded at 1,010 and asks for half as
-many runs, and at 1,070 for a third. What has waited until then is taken at 1,150, so it asks for half at 1,170. If that
+many runs, and at 1,070 for a third. What has waited until then is taken at 1,120, so it asks for half at 1,140. If that
 is too many, it is overloaded again, and asks for a third.
 """
 
@@ -17,7 +17,7 @@ import math
 MOST = 3
 
 CHANGED_EVERY_S = 60.0
-"""Agents hear of a change in their next acknowledgement, which takes up to a minute. To go on sooner goes too far."""
+"""What agents have gathered before a change comes for up to 45 s after it. To go on sooner goes too far."""
 
 
 class Slowdown:

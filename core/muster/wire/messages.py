@@ -187,9 +187,9 @@ class Ack(Message):
     """Everything in `stream` up to and including `stored_through` is in the database.
 
     `gap`: a report is missing before the last one, or a run is like one that the coordinator does not know any more.
-    Send again from the oldest run that is kept, whole. `again`: there was no time for a report, and is now. Send again
-    from the oldest run that is kept, without waiting; an older agent waits until it is due. `hold_s`: runs that find
-    nothing new may wait this long for others. `slowdown`: background checks run this many times less often.
+    Send again from the oldest run that is kept, whole. `again`: the coordinator had no time for a report, and has some
+    now. Send again from the oldest run that is kept, without waiting; an older agent waits until it is due. `hold_s`:
+    runs that find nothing new may wait this long for others, so that they come together.
     """
 
     stream: Name
@@ -197,7 +197,6 @@ class Ack(Message):
     gap: bool = False
     again: bool = False
     hold_s: Seconds = 0.0
-    slowdown: int = Field(1, ge=1)
 
 
 # node/<node>/group
@@ -334,7 +333,7 @@ class CoordinatorPresence(Message):
     """The leader and its epoch, repeated as a heartbeat. Agents leave a group that an older epoch formed.
 
     `accepts` names what a coordinator takes beyond what those before 0.2 take, `connection` its connection to the
-    broker.
+    broker. Agents run background checks `slowdown` times less often.
     """
 
     online: bool
@@ -342,6 +341,7 @@ class CoordinatorPresence(Message):
     url: Text = ""
     connection: Label = ""
     accepts: tuple[Label, ...] = Field((), max_length=MOST_NAMES)
+    slowdown: int = Field(1, ge=1)
 
 
 class References(Message):

@@ -30,7 +30,6 @@ from muster_agent.decide.events import (
     ProbeIdle,
     ReleaseRanks,
     ReportRun,
-    SlowdownAsked,
     StartRun,
     StopRequested,
     StopRun,
@@ -176,16 +175,21 @@ def test_a_background_run_yields_to_a_group():
     assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
 
 
+def slowed_down(times):
+    """A heartbeat of a coordinator whose agents are to run checks this many times less often."""
+    return CoordinatorSeen(CoordinatorPresence(sent_at=1.0, online=True, epoch=1, slowdown=times))
+
+
 def test_a_slowdown_leaves_out_background_runs_until_it_is_over():
     """The coordinator is overloaded; what it requests is carried out as before."""
     driven = Driven({"light": planned("light", SEVEN, Needs.NOTHING, interval_s=60.0)})
     first = driven.node.next_due()
     (start,) = driven.feed(DueTimeReached(), first)
     driven.feed(ended(start.order.run), first)
-    driven.feed(SlowdownAsked(3), first)
+    driven.feed(slowed_down(3), first)
     assert driven.node.next_due() == first + 180.0
     assert [type(command) for command in driven.order(RunCheck, run="r", check="light", cause="c")] == [StartRun]
-    driven.feed(SlowdownAsked(1), first)
+    driven.feed(slowed_down(1), first)
     assert driven.node.next_due() == first + 60.0
 
 

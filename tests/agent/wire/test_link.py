@@ -15,7 +15,7 @@ from muster.model import Inventory, Run, Verdict
 from muster.wire import codec
 from muster.wire.messages import Ack, CoordinatorPresence, InventoryReport, Ready, References, Start
 from muster.wire.topics import ROOT, NodeTopic, Topics
-from muster_agent.decide.events import CommandReceived, CoordinatorSeen, SlowdownAsked
+from muster_agent.decide.events import CommandReceived, CoordinatorSeen
 from muster_agent.wire import link as link_module
 from muster_agent.wire.link import AgentLink
 from muster_agent.wire.metrics import AgentMetrics
@@ -200,17 +200,6 @@ async def test_a_new_coordinator_is_sent_everything_that_is_kept(mosquitto, tmp_
         await coordinator.until(NodeTopic.REPORT, lambda seen: len(seen) == 2)
 
 
-@pytest.mark.parametrize("slowdown", [1, 3])
-async def test_an_acknowledgement_says_how_much_less_often_checks_run(mosquitto, tmp_path, slowdown):
-    """One without that word says that they run as often as planned."""
-    async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
-        node.append(1)
-        (report, *_) = await coordinator.until(NodeTopic.REPORT, lambda seen: seen)
-        ack = Ack(sent_at=1.0, stream=report.stream, stored_through=1, slowdown=slowdown)
-        await coordinator.say(TOPICS.node("n", NodeTopic.ACK), codec.encode_short(ack))
-        assert await node.next() == SlowdownAsked(slowdown)
-
-
 async def test_an_acknowledgement_of_another_stream_is_ignored(mosquitto, tmp_path):
     """No run is deleted."""
     async with coordinating(mosquitto) as coordinator, linked(mosquitto, tmp_path) as node:
@@ -219,8 +208,7 @@ async def test_an_acknowledgement_of_another_stream_is_ignored(mosquitto, tmp_pa
         topic = TOPICS.node("n", NodeTopic.ACK)
         await coordinator.say(topic, Ack(sent_at=1.0, stream="another", stored_through=1))
         await coordinator.say(TOPICS.node("n", NodeTopic.COMMAND), start_of("g"))
-        while not isinstance(await node.next(), CommandReceived):
-            pass
+        await node.next()
         assert len(node.outbox) == 1
 
 

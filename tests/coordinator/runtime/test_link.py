@@ -36,9 +36,11 @@ from muster_coordinator.model.events import (
 )
 from muster_coordinator.model.load import LoadSeen
 from muster_coordinator.model.nodes import Misconduct
+from muster_coordinator.runtime import link as link_module
 from muster_coordinator.runtime.broker import embedded_broker
 from muster_coordinator.runtime.inventory_digest import inventory_digest
 from muster_coordinator.runtime.link import CoordinatorLink
+from muster_coordinator.runtime.load_meter import LoadMeter
 from muster_coordinator.runtime.muting import FLOOD_MESSAGES
 from muster_coordinator.runtime.rate_limits import LIMITS
 
@@ -461,6 +463,21 @@ async def test_the_coordinator_says_who_leads_and_says_goodbye(url):
             said = await said_by_coordinator(watcher)
             assert (said.online, said.epoch, said.url) == (True, 7, "http://127.0.0.1:1")
         assert not (await said_by_coordinator(watcher)).online
+
+
+async def test_agents_hear_of_another_slowdown_with_the_next_heartbeat(url, monkeypatch):
+    """The heartbeats after it are not for them again. The broker keeps it for those that connect later."""
+    monkeypatch.setattr(link_module, "HEARTBEAT_S", 0.2)
+    async with client(url) as agent, linked(url):
+        await agent.subscribe(TOPICS.coordinator, qos=1)
+        assert (await said_by_coordinator(agent)).slowdown == 1
+        monkeypatch.setattr(LoadMeter, "slowdown", 3)
+        slowed_down = await said_by_coordinator(agent)
+        await asyncio.sleep(1.0)
+        async with client(url) as late:
+            await late.subscribe(TOPICS.coordinator, qos=1)
+            assert await said_by_coordinator(late) == slowed_down
+        assert slowed_down.slowdown == 3
 
 
 async def test_the_link_comes_back_after_the_broker(mosquitto):
