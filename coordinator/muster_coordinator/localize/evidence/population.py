@@ -88,7 +88,7 @@ def _shares_alone(thresholds: Thresholds, passed: frozenset[str]) -> Mapping[str
     telling = _telling(thresholds, passed, slow.keys()).union(node for node, value in alone.items() if value > 0)
     enough = max(FEWEST, SHARE * len(telling))
     shares = {node: value / normal for node, value in slow.items()}
-    alike = crowds(slow, ALIKE, enough) | _alike_at_a_leaf(thresholds, slow, telling)
+    alike = crowds(slow, ALIKE, enough) | _alike_at_a_leaf(thresholds, passed, slow)
     alike |= _as_slow_as_others(thresholds, shares)
     return {node: shares[node] for node in alike}
 
@@ -105,17 +105,16 @@ def _telling(thresholds: Thresholds, passed: frozenset[str], slow: Set[str]) -> 
     return frozenset(node for node in passed if together.get(node, 0.0) > ALIKE * hidden)
 
 
-def _alike_at_a_leaf(thresholds: Thresholds, slow: Mapping[str, float], telling: Set[str]) -> frozenset[str]:
-    """The nodes that are as slow as a quarter of those of their leaf that tell something, and as two others there.
+def _alike_at_a_leaf(thresholds: Thresholds, passed: Set[str], slow: Mapping[str, float]) -> frozenset[str]:
+    """The nodes of a leaf without a node that has passed that are as slow as two others there.
 
-    Nodes of one leaf have power, cooling and the day of their purchase in common. Prevents: most of the fleet is old,
-    and every pair has an old node, so all pass. Leaf d is bad, and only there nodes run alone: eight old ones would be
-    convicted.
+    Only their runs alone show what they can do. Prevents: most of the fleet is old, and every pair has an old node, so
+    all pass. Leaf d is bad, and only there nodes run alone: eight old ones would be convicted.
     """
     found: frozenset[str] = frozenset()
     for nodes in thresholds.fabric.leaves.values():
-        here = {node: slow[node] for node in slow.keys() & {*nodes}}
-        found |= crowds(here, ALIKE, max(FEWEST_AT_LEAF, SHARE * len(telling & {*nodes})))
+        if passed.isdisjoint(nodes):
+            found |= crowds({node: slow[node] for node in slow.keys() & {*nodes}}, ALIKE, FEWEST_AT_LEAF)
     return found
 
 
