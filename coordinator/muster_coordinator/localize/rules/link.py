@@ -27,7 +27,7 @@ from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_p
 from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.one_switch import OneSwitch
 from muster_coordinator.localize.rules.path import PathFaults
-from muster_coordinator.localize.rules.place import CONTROLLED_LEAF, Places
+from muster_coordinator.localize.rules.place import CONTROLLED_LEAF, LeafWitness
 from muster_coordinator.model.probes import GroupRun
 
 FEW_SIDES = 5
@@ -124,9 +124,9 @@ class LinkFaults:
         return statistics.fmean(reached) if reached else 0.0
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> LeafWitness:
         """Where the nodes stand whose links look bad."""
-        return Places(self.clearance)
+        return LeafWitness(self.clearance)
 
     @cached_property
     def one_switch(self) -> OneSwitch:

@@ -23,8 +23,8 @@ CONTROLLED_LEAF = 8
 
 
 @dataclass(frozen=True)
-class Places:
-    """The places of suspects if these nodes are cleared."""
+class LeafWitness:
+    """What shows, if these nodes are cleared, whether suspects stand at their leaf and whether it is to blame."""
 
     clearance: Clearance
 
