@@ -29,6 +29,9 @@ Chosen by simulation: of 768 sweeps of four and six nodes, 17 name something hea
 where half of the nodes are older and nobody has declared it. As many faults are found.
 """
 
+FEWEST_AT_LEAF = 3
+"""Two nodes of one leaf may break alike; that three of them do is no chance."""
+
 
 def slow_alike(thresholds: SweepThresholds) -> Mapping[str, str]:
     """The nodes that are slow alone by a common cause, with the name of the kind that they are.
@@ -85,7 +88,8 @@ def _shares_alone(thresholds: Thresholds, passed: frozenset[str]) -> Mapping[str
     telling = _telling(thresholds, passed, slow.keys()).union(node for node, value in alone.items() if value > 0)
     enough = max(FEWEST, SHARE * len(telling))
     shares = {node: value / normal for node, value in slow.items()}
-    alike = crowds(slow, ALIKE, enough) | _as_slow_as_others(thresholds, shares)
+    alike = crowds(slow, ALIKE, enough) | _alike_at_a_leaf(thresholds, passed, slow)
+    alike |= _as_slow_as_others(thresholds, shares)
     return {node: shares[node] for node in alike}
 
 
@@ -99,6 +103,19 @@ def _telling(thresholds: Thresholds, passed: frozenset[str], slow: Set[str]) -> 
     together = best_of_nodes(run for run in thresholds.runs if len(run.members) > 1)
     hidden = max((together.get(node, 0.0) for node in passed & slow), default=0.0)
     return frozenset(node for node in passed if together.get(node, 0.0) > ALIKE * hidden)
+
+
+def _alike_at_a_leaf(thresholds: Thresholds, passed: Set[str], slow: Mapping[str, float]) -> frozenset[str]:
+    """The nodes of a leaf without a node that has passed that are as slow as two others there.
+
+    Only their runs alone show what they can do. Prevents: most of the fleet is old, and every pair has an old node, so
+    all pass. Leaf d is bad, and only there nodes run alone: eight old ones would be convicted.
+    """
+    found: frozenset[str] = frozenset()
+    for nodes in thresholds.fabric.leaves.values():
+        if passed.isdisjoint(nodes):
+            found |= crowds({node: slow[node] for node in slow.keys() & {*nodes}}, ALIKE, FEWEST_AT_LEAF)
+    return found
 
 
 def _as_slow_as_others(thresholds: Thresholds, alone: Mapping[str, float]) -> frozenset[str]:

@@ -250,7 +250,7 @@ class NextRound:
             return
         healthy = {other for run in self._diagnosis.clearance.runs_with_healthy(node) for other in run.others(node)}
         hides_elsewhere = self._diagnosis.clearance.no_better_elsewhere(node)
-        if healthy and (hides_elsewhere or self._diagnosis.links.lacks_neighbour(node)):
+        if healthy and (hides_elsewhere or self._diagnosis.links.places.needs_neighbour(node)):
             healthy -= self._evidence.neighbours(node)
         elsewhere = self._pool(node).take_near(node, met | self._beside(node, met), healthy)
         partner = elsewhere or self._pool(node).take_near(node, met, healthy)

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.hardware import ComparedKind
-from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, number_near_highest
 from muster_coordinator.localize.likelihood.likelihood_ratio import candidates_among
 from muster_coordinator.localize.likelihood.track_records import TrackRecords
 from muster_coordinator.localize.rules.clearance import Clearance
@@ -28,10 +27,8 @@ from muster_coordinator.localize.rules.evidence_against import disjoint, drawn_p
 from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.one_switch import OneSwitch
 from muster_coordinator.localize.rules.path import PathFaults
+from muster_coordinator.localize.rules.place import CONTROLLED_LEAF, LeafWitness
 from muster_coordinator.model.probes import GroupRun
-
-SEVERAL = 2
-"""One label may be wrong: labels come from lists that people keep."""
 
 FEW_SIDES = 5
 """If leaves are unknown and no more sides of the fabric are known, a suspect must fail on each of them.
@@ -41,8 +38,8 @@ healthy nodes are convicted, all in fleets with up to half of all paths bad, and
 28 healthy nodes are convicted. At 10, 16 are, and 371 bad links are found.
 """
 
-FEWEST_CONTROLS, CONTROLLED_LEAF = 2, 8
-"""Number of bad runs beside which other nodes of the leaf passed, and the least size of a leaf that needs them. The
+FEWEST_CONTROLS = 2
+"""Number of bad runs beside which other nodes of the leaf passed, in a leaf of at least CONTROLLED_LEAF nodes. The
 first round is such a control by itself, but one slow run in it may be chance. In a small leaf, chance hits few nodes.
 
 Chosen by simulation: a leaf is bad in half of the rounds, and one run in fifty straggles. With controls, 1 of 200
@@ -125,6 +122,11 @@ class LinkFaults:
         """What runs reached on average, as the logarithm of a share of normal; next to nothing if they broke."""
         reached = [*map(self.clearance.nodes.ratios.log_share, runs)]
         return statistics.fmean(reached) if reached else 0.0
+
+    @cached_property
+    def places(self) -> LeafWitness:
+        """Where the nodes stand whose links look bad."""
+        return LeafWitness(self.clearance)
 
     @cached_property
     def one_switch(self) -> OneSwitch:
@@ -233,11 +235,11 @@ class LinkFaults:
         evidence, partners = self.clearance.nodes.evidence, self._healthy_partners(node)
         neighbours = evidence.neighbours(node)
         if any(neighbours.issuperset(others) for others in partners):
-            return self._is_place_doubtful(node)
+            return self.places.is_doubtful(node)
         met = {other for others in partners for other in others}
-        if self._are_at_one_leaf(met) or self._varies_quietly(node):
+        if self._are_at_one_leaf(met) or self.places.varies_quietly(node):
             return True
-        if evidence.fabric.neighbours(node) and self._may_be_fabric(node):
+        if evidence.fabric.neighbours(node) and self.places.may_be_fabric(node):
             return True
         if self.paths.suspected and not any(met.issuperset(path.ends) for path in self.paths.suspected):
             return True
@@ -245,84 +247,10 @@ class LinkFaults:
         known = len(self._sides(node))
         return len(sides) < min(known, FEW_SIDES if known <= FEW_SIDES else 2)
 
-    def _is_place_doubtful(self, node: str) -> bool:
-        """Whether a single wrong label may be why a node seems to fail inside its leaf: its own, or that of a partner.
-
-        Rule: what it reaches hardly varies, inside its leaf or while few groups run. Prevents: a4 has the label of leaf
-        b. Its runs with b1 and b2 cross uplinks that others use.
-        """
-        neighbours, runs = self.clearance.nodes.evidence.neighbours(node), self.clearance.runs_with_healthy(node)
-        inside = (run for run in runs if neighbours.issuperset(run.others(node)))
-        varies = _varies(inside) and self._varies_quietly(node)
-        return varies or self._lacks_places(node) or self.lacks_neighbour(node)
-
-    def _lacks_places(self, node: str) -> bool:
-        """Rule: it fails with another leaf, too. Its partners of its own leaf and the other leaves make three together.
-
-        Where links between leaves hide what it lacks, it is enough that it reaches no more there.
-
-        Prevents: the path a-c hangs, and c4 has the label of leaf a. a1 hangs with c2 and with c4.
-        """
-        fabric, met = self.clearance.nodes.evidence.fabric, self._met_healthy(node)
-        met |= {other for run in self.clearance.no_better_elsewhere(node) for other in run.others(node)}
-        here, elsewhere = met & fabric.neighbours(node), fabric.leaves_of(met) - fabric.leaves_of((node,)) - {None}
-        others = len(fabric.leaves) - 1
-        enough = min(SEVERAL + 1, len(self._measured_at_leaf_of(node)) + others)
-        return len(elsewhere) < min(others, 1) or len(here) + len(elsewhere) < enough
-
-    def lacks_neighbour(self, node: str) -> bool:
-        """Rule: two other nodes of its leaf must show that the leaf is not to blame; or one, if it has no others.
-
-        They fail with the node, or have reached clearly more with other leaves. Prevents: leaf a has three nodes and a
-        bad switch, and b4 has its label by mistake. a1 fails with everyone, b4 included, and b4 passes.
-
-        In a leaf that needs controls, these show it. Of 4,096 nodes, 205 are bad and leaves oversubscribed 2:1: second
-        neighbours would take so many rounds that 185 are found instead of 201.
-        """
-        measured = self._measured_at_leaf_of(node)
-        if len(measured) >= CONTROLLED_LEAF - 1:
-            return False
-        witnesses = (self._met_healthy(node) & measured) | self._better_at_leaf_of(node)
-        return len(witnesses) < min(SEVERAL, len(measured))
-
-    def _met_healthy(self, node: str) -> frozenset[str]:
-        """The healthy nodes with which a suspect was bad."""
-        return frozenset(other for run in self.clearance.runs_with_healthy(node) for other in run.others(node))
-
     def _are_at_one_leaf(self, nodes: Set[str]) -> bool:
         """Whether these stand at one leaf, and there are others."""
         fabric = self.clearance.nodes.evidence.fabric
         return len(fabric.leaves) > 1 and fabric.is_inside(nodes)
-
-    def _varies_quietly(self, node: str) -> bool:
-        """Whether what a suspect reaches with healthy nodes varies where other groups did not slow it.
-
-        Where nobody has declared leaves, there is no leaf that others show to have few uplinks.
-        """
-        evidence = self.clearance.nodes.evidence
-        runs = self.clearance.runs_with_healthy(node) if evidence.fabric.leaves else ()
-        return _varies(run for run in runs if not evidence.thresholds.is_contended(run))
-
-    def _measured_at_leaf_of(self, node: str) -> Set[str]:
-        """The other nodes of its leaf of any hardware that have run."""
-        evidence = self.clearance.nodes.evidence
-        return evidence.fabric.neighbours(node) & evidence.measured
-
-    def _better_at_leaf_of(self, node: str) -> Set[str]:
-        """The other nodes of its leaf that have reached clearly more with other leaves than it has with anyone."""
-        evidence = self.clearance.nodes.evidence
-        least = ALIKE * max(map(amount_reached, self.clearance.runs_with_healthy(node)), default=0.0)
-        return {other for other in evidence.fabric.neighbours(node) if evidence.best_elsewhere[other] > least}
-
-    def _may_be_fabric(self, node: str) -> bool:
-        """Whether the leaf may be bad, for a node whose leaf has nodes of other hardware only.
-
-        Rule: two nodes of its leaf, or the only one, must have reached clearly more with nodes of other leaves than it
-        has. Prevents: leaf a has one new node and three old ones, and a bad switch. The old ones do not need all of
-        what it lets through, so they pass. The link of the new node would be convicted.
-        """
-        enough = max(min(SEVERAL, len(self._measured_at_leaf_of(node))), 1)
-        return len(self._better_at_leaf_of(node)) < enough
 
     def _sides(self, node: str) -> frozenset[frozenset[str]]:
         """The known sides of the fabric with nodes of its kind of hardware; others run with it never."""
@@ -336,12 +264,3 @@ class LinkFaults:
             kind: frozenset(evidence.sides[node] for node in nodes if node in evidence.sides)
             for kind, nodes in evidence.hardware.kinds.items()
         }
-
-
-def _varies(runs: Iterable[GroupRun]) -> bool:
-    """Whether those of these runs that did not break reached more different values than one bad link lets through.
-
-    Rule: not if most reached the same. Prevents: a4 reaches a third in four runs, and by chance a tenth in a fifth one.
-    """
-    reached = [*filter(None, map(amount_reached, runs))]
-    return 2 * number_near_highest(reached) <= len(reached) > 0

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from muster_coordinator.localize.evidence.reached import ALIKE, are_alike
+from muster_coordinator.localize.evidence.reached import ALIKE, amount_reached, are_alike
 from muster_coordinator.localize.rules.clearance import Clearance
 from muster_coordinator.localize.rules.leaf import LeafFaults
 from muster_coordinator.localize.rules.node import SlowRails
@@ -114,7 +114,8 @@ class OneSwitch:
     def _leaves_apart_from(self, node: str, reached: float) -> Set[str | None]:
         """The leaves where healthy nodes fail with this one and have reached clearly more with each other."""
         evidence = self.clearance.nodes.evidence
-        met = {other for run in self.clearance.runs_with_healthy(node) for other in run.others(node)}
+        as_much = (run for run in self.clearance.runs_with_healthy(node) if are_alike((amount_reached(run), reached)))
+        met = {other for run in as_much for other in run.others(node)}
         inside = (run for other in met for run in evidence.histories[other].good_together)
         better = (run for run in inside if (run.objective or math.inf) > ALIKE * reached)
         return {evidence.sites[run.members[0]].leaf for run in better if evidence.fabric.is_inside(run.members)}

@@ -100,3 +100,15 @@ def test_two_nodes_of_four_that_are_slow_alike_are_at_no_fault() -> None:
     alone = [ran(node, at=at) for node, at in (("n0", 2.0), ("n1", 2.0), ("n2", 1.0), ("n3", 1.0)) for _ in range(2)]
     diagnosis = diagnosed(fleet(4), *pairs, *alone)
     assert (diagnosis.convicted, diagnosis.inconclusive) == (frozenset(), ("n2", "n3"))
+
+
+@pytest.mark.parametrize(("slow", "convicted"), [(3, False), (2, True)])
+def test_three_nodes_of_a_leaf_that_are_slow_alike_have_something_in_common(slow: int, *, convicted: bool) -> None:
+    """Leaf d is bad, so only runs alone show what its nodes can do. Everybody else has passed."""
+    sites = fleet(64, leaf_of=16, places_itself=False)
+    passed = [ran(f"n{number}", f"n{number + 16}") for number in range(16)]
+    passed += [ran(f"n{number}", f"n{number + 1}") for number in range(32, 48, 2)]
+    bad = [ran(f"n{number}", f"n{number - 48}", at=0.4) for number in range(48, 56)]
+    alone = [ran(f"n{number}", at=2.0) for number in (*range(20, 24), *range(48 + slow, 54))]
+    alone += [ran(f"n{number}", at=1.0) for number in range(48, 48 + slow) for _ in range(3)]
+    assert bool(diagnosed(sites, *passed, *bad, *alone).nodes.convicted) == convicted

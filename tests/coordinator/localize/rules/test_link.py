@@ -264,3 +264,20 @@ def test_a_run_inside_its_leaf_may_straggle(elsewhere: tuple[float, ...], *, nam
     alone = [ran(node) for node in ("a4", "b1", "c1")]
     found = culprits(diagnosed(THREE_LEAVES, *passed, *alone, *bad))
     assert ((Part.NODE_LINK, "a4") in found) == named
+
+
+@pytest.mark.parametrize(
+    ("inside", "named"), [((0.45,), True), ((0.3,), False), ((0.3, 0.45), True)], ids=["as elsewhere", "less", "again"]
+)
+def test_one_run_inside_its_leaf_tells_something_only_if_another_run_reached_the_same(
+    inside: tuple[float, ...], *, named: bool
+) -> None:
+    """The uplinks of its leaf may be bad, and the run inside straggles."""
+    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abc" for number in range(1, 9)}
+    passed = [ran(*pair) for pair in pairwise([node for node in sites if node[0] in "bc"])]
+    passed += [ran(*pair) for pair in pairwise([f"a{number}" for number in range(1, 8)])]
+    alone = [ran(node) for node in ("a8", "b1", "c1", "b2")]
+    bad = [ran("a8", partner, at=0.45) for partner in ("b3", "c3", "b4", "c4")]
+    bad += [ran("a8", f"a{number}", at=at) for number, at in enumerate(inside, start=1)]
+    found = culprits(diagnosed(sites, *passed, *alone, *bad))
+    assert ((Part.NODE_LINK, "a8") in found) == named
