@@ -59,6 +59,10 @@ WINDOW_S = 10.0
 CORDONED_WITHIN_S = 30.0
 JOINED_WITHIN_S = 300.0
 SETTLED_WITHIN_S = 600.0
+
+RATE_SETTLES_TIMES = 4.0
+"""A rate has this many times as long as one without an overload needs. A slowdown that ends takes two minutes of it."""
+
 ARRIVED_WITHIN_S = 600.0
 
 LOOK_AGAIN_S = 1.0
@@ -121,7 +125,8 @@ class Overload:
         best, factor = None, self.options.factor
         for _ in range(self.options.steps):
             await self.crowd.set_speed(factor)
-            await asyncio.sleep(self.options.settle_s)
+            if not await self.settles(RATE_SETTLES_TIMES * self.options.settle_s):
+                break
             made_before = await self.crowd.planned()
             samples = await self.watched(self.options.step_s)
             first, last, made = samples[0], samples[-1], await self.crowd.planned() - made_before
@@ -143,14 +148,24 @@ class Overload:
         return best
 
     async def settle(self) -> None:
-        """Returns when it has not been overloaded for the time that a rate settles, and slows down no agent."""
-        async with asyncio.timeout(SETTLED_WITHIN_S):
-            since = time.monotonic()
-            while time.monotonic() - since < self.options.settle_s:
-                await asyncio.sleep(LOOK_AGAIN_S)
-                seen = await self.sample()
-                if seen.overloaded or seen.slowdown > 1:
-                    since = time.monotonic()
+        """Returns when it has settled."""
+        if not await self.settles(SETTLED_WITHIN_S):
+            raise Unavailable(f"it is overloaded for {SETTLED_WITHIN_S:.0f} s or more: give a larger --share")
+
+    async def settles(self, within_s: float) -> bool:
+        """Whether there comes a time, as long as a rate settles, in which it is not overloaded and slows down no agent.
+
+        Without it, an overload of some seconds when the rate changes would pass for the most that it can take.
+        """
+        began = since = time.monotonic()
+        while (now := time.monotonic()) - since < self.options.settle_s:
+            if now - began > within_s:
+                return False
+            await asyncio.sleep(LOOK_AGAIN_S)
+            seen = await self.sample()
+            if seen.overloaded or seen.slowdown > 1:
+                since = time.monotonic()
+        return True
 
     async def sample(self) -> Sample:
         """How it is now. One request for all: each takes some of its time."""
