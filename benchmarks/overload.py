@@ -25,7 +25,8 @@ import asyncio
 import statistics
 import tempfile
 import time
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -128,7 +129,8 @@ class Overload:
             if not await self.settles(RATE_SETTLES_TIMES * self.options.settle_s):
                 break
             made_before = await self.crowd.planned()
-            samples = await self.watched(self.options.step_s)
+            async with self.watching() as samples:
+                await asyncio.sleep(self.options.step_s)
             first, last, made = samples[0], samples[-1], await self.crowd.planned() - made_before
             taken, passed_s = last.runs - first.runs, last.at - first.at
             seen = f"overloaded {last.overloaded:.0f}, slowdown {last.slowdown:.0f}"
@@ -180,16 +182,17 @@ class Overload:
             slowdown=sum_of("muster_slowdown", text),
         )
 
-    async def watched(self, for_s: float) -> list[Sample]:
-        """The samples of the next seconds. Taking them costs the coordinator as much as in the overload."""
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[list[Sample]]:
+        """Meanwhile, samples are taken, which costs the coordinator some percent of what it may use."""
         samples: list[Sample] = []
-        watching = asyncio.create_task(self.watch(samples))
-        await asyncio.sleep(for_s)
-        watching.cancel()
-        return samples
+        watching = asyncio.create_task(self._watch(samples))
+        try:
+            yield samples
+        finally:
+            watching.cancel()
 
-    async def watch(self, samples: list[Sample]) -> None:
-        """Takes samples for ever."""
+    async def _watch(self, samples: list[Sample]) -> None:
         while True:
             samples.append(await self.sample())
             await asyncio.sleep(LOOK_AGAIN_S)
@@ -252,12 +255,10 @@ async def overloaded(run: Overload) -> Measured:
     deferred_before = await run.coordinator.metric("muster_reports_deferred")
     planned_before = await run.crowd.planned()
     made_before = await run.crowd.set_speed(ASKED * TIMES * best.factor * max(1.0, best.runs_per_s / best.made_per_s))
-    samples: list[Sample] = []
-    watching = asyncio.create_task(run.watch(samples))
-    began = time.monotonic()
-    cordoned_s = await faults(run, began)
-    print((await asyncio.to_thread(run.coordinator.client.get, "fleet"))["load"], flush=True)
-    watching.cancel()
+    async with run.watching() as samples:
+        began = time.monotonic()
+        cordoned_s = await faults(run, began)
+        print((await asyncio.to_thread(run.coordinator.client.get, "fleet"))["load"], flush=True)
     made = await run.crowd.set_speed(0.0)
     ended = time.monotonic()
     planned = await run.crowd.planned() - planned_before

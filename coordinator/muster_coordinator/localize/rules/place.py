@@ -38,9 +38,7 @@ class LeafWitness:
         Rule: what it reaches hardly varies, inside its leaf or while few groups run. Prevents: a4 has the label of leaf
         b. Its runs with b1 and b2 cross uplinks that others use.
         """
-        neighbours, runs = self.clearance.nodes.evidence.neighbours(node), self.clearance.runs_with_healthy(node)
-        inside = (run for run in runs if neighbours.issuperset(run.others(node)))
-        varies = _varies(inside) and self.varies_quietly(node)
+        varies = _varies(self._inside(node)) and self.varies_quietly(node)
         return varies or self._lacks_places(node) or self._lacks_neighbour(node) or self._lacks_agreement(node)
 
     def _lacks_agreement(self, node: str) -> bool:
@@ -48,10 +46,9 @@ class LeafWitness:
 
         Prevents: the uplinks of leaf a are bad, so a4 fails with all other leaves, and once it straggles with a1.
         """
-        neighbours, runs = self.clearance.nodes.evidence.neighbours(node), self.clearance.runs_with_healthy(node)
-        inside = [run for run in runs if neighbours.issuperset(run.others(node))]
-        reached = [*map(amount_reached, (*runs, *self.clearance.no_better_elsewhere(node)))]
-        agreeing = (sum(are_alike((amount_reached(run), level)) for level in reached) for run in inside)
+        runs = (*self.clearance.runs_with_healthy(node), *self.clearance.no_better_elsewhere(node))
+        reached = [*map(amount_reached, runs)]
+        agreeing = (sum(are_alike((amount_reached(run), level)) for level in reached) for run in self._inside(node))
         return max(agreeing, default=SEVERAL) < SEVERAL
 
     def _lacks_places(self, node: str) -> bool:
@@ -74,14 +71,19 @@ class LeafWitness:
         They fail with the node, or have reached clearly more with other leaves. Prevents: leaf a has three nodes and a
         bad switch, and b4 has its label by mistake. a1 fails with everyone, b4 included, and b4 passes.
 
-        In a leaf that needs controls, these show it. Of 4,096 nodes, 205 are bad and leaves oversubscribed 2:1: second
-        neighbours would take so many rounds that 185 are found instead of 201.
+        In a leaf that needs controls, these show it. In a fleet of 4,096 nodes with leaves oversubscribed 2:1, 205
+        nodes are bad. Runs with second neighbours would take so many rounds that 185 of them are found and not 201.
         """
         measured = self._measured_at_leaf_of(node)
         if len(measured) >= CONTROLLED_LEAF - 1:
             return False
         witnesses = (self._met_healthy(node) & measured) | self._better_at_leaf_of(node)
         return len(witnesses) < min(SEVERAL, len(measured))
+
+    def _inside(self, node: str) -> list[GroupRun]:
+        """The bad runs of a suspect with healthy nodes of its leaf."""
+        neighbours = self.clearance.nodes.evidence.neighbours(node)
+        return [run for run in self.clearance.runs_with_healthy(node) if neighbours.issuperset(run.others(node))]
 
     def _met_healthy(self, node: str) -> frozenset[str]:
         """The healthy nodes with which a suspect was bad."""
