@@ -118,7 +118,8 @@ class NodeAgent:
                 commands = self._obey(command, now)
             case events.CoordinatorSeen(message):
                 self._admission.heard(message.sent_at, message.epoch, now)
-                self._schedule.slow_down(message.slowdown)
+                if message.epoch == self._admission.epoch:
+                    self._schedule.slow_down(message.slowdown)
                 commands = self._leave_old_group(now)
             case events.InventoryFound(inventory):
                 self._inventory = inventory

@@ -103,14 +103,16 @@ class LoadMeter:
         taken_per_s, deferred_per_s = self._rates(now)
         is_overloaded = self._last_sign - self._signs_since >= OVERLOADED_AFTER_S
         self._slowdown.note(now, is_overloaded=is_overloaded)
-        advice = ADVICE.format(taken=taken_per_s, deferred=deferred_per_s, slowdown=self.slowdown)
+        advice = ""
+        if is_overloaded:
+            advice = ADVICE.format(taken=taken_per_s, deferred=deferred_per_s, slowdown=self.slowdown)
         return CoordinatorLoad(
             overloaded_since=wall - (now - self._signs_since) if is_overloaded else None,
             lag_s=lag_s,
             taken_per_s=taken_per_s,
             deferred_per_s=deferred_per_s,
             slowdown=self.slowdown,
-            advice=advice if is_overloaded else "",
+            advice=advice,
         )
 
     def _note_signs(self, shows_overload: bool, now: float) -> None:

@@ -175,9 +175,9 @@ def test_a_background_run_yields_to_a_group():
     assert driven.feed(IDLE, due) == [ConnectToRankZero("g", "10.0.0.1", 4000, 5.0)]
 
 
-def slowed_down(times):
+def slowed_down(times, epoch=1):
     """A heartbeat of a coordinator whose agents are to run checks this many times less often."""
-    return CoordinatorSeen(CoordinatorPresence(sent_at=1.0, online=True, epoch=1, slowdown=times))
+    return CoordinatorSeen(CoordinatorPresence(sent_at=1.0, online=True, epoch=epoch, slowdown=times))
 
 
 def test_a_slowdown_leaves_out_background_runs_until_it_is_over():
@@ -191,6 +191,19 @@ def test_a_slowdown_leaves_out_background_runs_until_it_is_over():
     assert [type(command) for command in driven.order(RunCheck, run="r", check="light", cause="c")] == [StartRun]
     driven.feed(slowed_down(1), first)
     assert driven.node.next_due() == first + 60.0
+
+
+def test_a_former_leader_slows_down_nothing():
+    """Its last heartbeat may come after the first of the new one."""
+    driven = Driven({"light": planned("light", SEVEN, Needs.NOTHING, interval_s=60.0)})
+    first = driven.node.next_due()
+    (start,) = driven.feed(DueTimeReached(), first)
+    driven.feed(ended(start.order.run), first)
+    driven.feed(slowed_down(1, epoch=2), first)
+    driven.feed(slowed_down(3, epoch=1), first)
+    assert driven.node.next_due() == first + 60.0
+    driven.feed(slowed_down(3, epoch=2), first)
+    assert driven.node.next_due() == first + 180.0
 
 
 def test_a_newer_epoch_ends_the_group_of_an_older_one():
