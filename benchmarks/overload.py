@@ -36,10 +36,11 @@ from benchmarks.core_share import slowed
 from benchmarks.figures import Figure, arguments, median_of, publish
 from benchmarks.fleet_scale import all_joined, stories_of_loss
 from benchmarks.kubernetes_standin.server import StandIn
+from benchmarks.overload_samples import Sample, rates, sample_of, speeds
 from benchmarks.quarantine_cluster import cluster, cordons, enforcing, node_of
 from benchmarks.quarantine_cluster import until as until_holds
 from benchmarks.scale_agents import node_name
-from benchmarks.scale_parts import MIB, Broker, Coordinator, Crowd, sum_of, until
+from benchmarks.scale_parts import Broker, Coordinator, Crowd, until
 from benchmarks.scale_template import recorded
 
 from muster.errors import Unavailable
@@ -56,7 +57,6 @@ CALM = 0.5
 KEEPS_UP = 0.9
 """A coordinator that takes less than this share of what is made does not keep up."""
 
-WINDOW_S = 10.0
 CORDONED_WITHIN_S = 30.0
 JOINED_WITHIN_S = 300.0
 SETTLED_WITHIN_S = 600.0
@@ -76,33 +76,11 @@ NO_QUOTA = {"store": {"node_mb_per_day": 100_000}}
 """The few nodes of this benchmark report as much as many do."""
 
 
-class Sample(NamedTuple):
-    """A moment: the time, runs and repeats taken so far, memory, lost nodes, and what it says of its load."""
-
-    at: float
-    runs: float
-    repeats: float
-    mib: float
-    lost: float
-    overloaded: float
-    slowdown: float
-
-
-def rates(samples: list[Sample]) -> list[float]:
-    """The runs taken in a second in each window of WINDOW_S."""
-    found = []
-    for first in samples:
-        last = next((later for later in samples if later.at - first.at >= WINDOW_S), None)
-        if last is not None:
-            found.append((last.runs - first.runs) / (last.at - first.at))
-    return found
-
-
 class Steady(NamedTuple):
     """A rate that it takes for good: as a multiple of the usual cadence, and in runs a second.
 
     In the same time the nodes have made `made_per_s`, which may be less: what waited before was taken, too. In the
-    worst WINDOW_S it has taken `worst_per_s`. `repeats` is their share.
+    worst WINDOW_S it has taken `worst_per_s`. `repeats` is their share. `speed` is the machine's own meanwhile.
     """
 
     factor: float
@@ -110,6 +88,7 @@ class Steady(NamedTuple):
     runs_per_s: float
     worst_per_s: float
     repeats: float
+    speed: float
 
 
 class Overload:
@@ -143,7 +122,8 @@ class Overload:
             ):
                 break
             repeats, worst_per_s = (last.repeats - first.repeats) / taken, min(rates(samples), default=taken / passed_s)
-            best = Steady(factor, made / passed_s, taken / passed_s, worst_per_s, repeats)
+            speed = statistics.mean(each.speed for each in samples)
+            best = Steady(factor, made / passed_s, taken / passed_s, worst_per_s, repeats, speed)
             factor *= STEP
         if best is None:
             raise Unavailable("it does not keep up at the first rate: give a smaller --factor or a larger --share")
@@ -170,17 +150,8 @@ class Overload:
         return True
 
     async def sample(self) -> Sample:
-        """How it is now. One request for all: each takes some of its time."""
-        text = await asyncio.to_thread(self.coordinator.metrics_text)
-        return Sample(
-            at=time.monotonic(),
-            runs=sum_of("muster_runs", text),
-            repeats=sum_of("muster_repeats", text),
-            mib=self.coordinator.process.memory_info().rss / MIB,
-            lost=sum_of("muster_nodes_lost", text),
-            overloaded=sum_of("muster_overloaded", text),
-            slowdown=sum_of("muster_slowdown", text),
-        )
+        """How it is now."""
+        return await asyncio.to_thread(sample_of, self.coordinator)
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[list[Sample]]:
@@ -300,6 +271,7 @@ def figures(found: Measured) -> list[Figure]:
     slowdown = statistics.mean(each.slowdown for each in found.samples)
     lost = max(each.lost for each in found.samples)
     slowest_s = max(found.cordoned_s)
+    slowest = 100 * min(speeds(found.samples)) / found.best.speed
     planned, made, best = found.planned_times, found.made_times, "% of best"
     return [
         Figure(what="runs taken at best", unit="1/s", value=found.best.runs_per_s),
@@ -310,6 +282,7 @@ def figures(found: Measured) -> list[Figure]:
         Figure(what="taken while overloaded, the worst 10 s", unit=best, value=min(taken), target=(">=", 80.0)),
         Figure(what="taken while overloaded, all of it", unit=best, value=statistics.mean(taken)),
         Figure(what="repeats among them", unit="%", value=100 * repeats),
+        Figure(what="this machine's own speed meanwhile, the slowest 10 s", unit="% of that at best", value=slowest),
         median_of("a fatal fault to its cordon", "s", found.cordoned_s),
         Figure(what="a fatal fault to its cordon, the slowest", unit="s", value=slowest_s, target=("<=", 2.0)),
         Figure(what="growth of memory", unit="MiB", value=grown_mib, target=("<=", 128.0)),

@@ -56,6 +56,7 @@ PARTS = {
     "lean_member",
     "lean_mqtt",
     "mqtt_packets",
+    "overload_samples",
     "panels",
     "private_postgres",
     "prometheus_blocks",

@@ -112,13 +112,24 @@ class OneSwitch:
         return any(_has_near(levels, reached) for leaf, levels in self._levels.items() if leaf not in apart)
 
     def _leaves_apart_from(self, node: str, reached: float) -> Set[str | None]:
-        """The leaves where healthy nodes fail with this one and have reached clearly more with each other."""
+        """The leaves where healthy nodes fail with this one and have reached clearly more with each other.
+
+        Rule: they have failed with no other node of their leaf. Prevents: leaf a has a bad switch, and b4 and c4 are
+        labelled as if they stood there. b4-c4 passes, as if leaf a were good. The link of a5, labelled as if it stood
+        at leaf b, would be convicted.
+        """
         evidence = self.clearance.nodes.evidence
         as_much = (run for run in self.clearance.runs_with_healthy(node) if are_alike((amount_reached(run), reached)))
-        met = {other for run in as_much for other in run.others(node)}
+        met = {other for run in as_much for other in run.others(node) if not self._fails_at_its_leaf(other, node)}
         inside = (run for other in met for run in evidence.histories[other].good_together)
         better = (run for run in inside if (run.objective or math.inf) > ALIKE * reached)
         return {evidence.sites[run.members[0]].leaf for run in better if evidence.fabric.is_inside(run.members)}
+
+    def _fails_at_its_leaf(self, healthy: str, node: str) -> bool:
+        """Whether a healthy node has failed with others of its leaf than `node`."""
+        evidence = self.clearance.nodes.evidence
+        others = evidence.fabric.neighbours(healthy) - {node}
+        return any(others.issuperset(run.others(healthy)) for run in evidence.histories[healthy].bad_together)
 
     @cached_property
     def _levels(self) -> Mapping[str, Sequence[float]]:

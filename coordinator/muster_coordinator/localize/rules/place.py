@@ -112,12 +112,13 @@ class LeafWitness:
     def may_be_fabric(self, node: str) -> bool:
         """Whether the leaf may be bad, for a node that has met nobody of its leaf.
 
-        Rule: two nodes of its leaf, or the only one, must have reached clearly more with nodes of other leaves than it
-        has. Prevents: leaf a has one new node and three old ones, and a bad switch. The old ones do not need all of
-        what it lets through, so they pass. The link of the new node would be convicted.
+        Rule: two nodes of its leaf must have reached clearly more with nodes of other leaves than it has. Prevents:
+        leaf a has one new node and three old ones, and a bad switch. The old ones do not need all of what it lets
+        through, so they pass. The link of the new node would be convicted.
+        One is not enough. Prevents: a1 and a2 are all nodes of leaf a, whose uplinks others fill. By chance, a2 once
+        reaches more than a1 ever does.
         """
-        enough = max(min(SEVERAL, len(self._measured_at_leaf_of(node))), 1)
-        return len(self._better_at_leaf_of(node)) < enough
+        return len(self._better_at_leaf_of(node)) < SEVERAL
 
 
 def _varies(runs: Iterable[GroupRun]) -> bool:

@@ -255,6 +255,19 @@ def test_a_link_is_named_without_a_partner_of_its_leaf(
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
+@pytest.mark.parametrize(("at_leaf", "named"), [(("a2",), False), (("a2", "a3"), True)], ids=["of two", "of three"])
+def test_the_only_other_node_of_a_leaf_is_no_witness(at_leaf: tuple[str, ...], *, named: bool) -> None:
+    """Others may fill the uplinks of leaf a, and its other nodes reached more by chance. They have never met a4."""
+    sites = {node: Site(node, leaf="a") for node in ("a4", *at_leaf)}
+    sites |= {f"{leaf}{place}": Site(f"{leaf}{place}", leaf=leaf) for leaf in "bc" for place in range(1, 5)}
+    passed = [ran(node, f"{leaf}{place}") for place, node in enumerate(at_leaf, start=3) for leaf in "bc"]
+    passed += [ran(*pair) for pair in pairwise(["b1", "c1", "b2", "c2", "b3", "c3", "b4", "c4"])]
+    bad = [ran("a4", partner, at=0.4) for partner in ("b1", "c1", "b2", "c2")]
+    alone = [ran(node) for node in ("a4", "b1", "c1")]
+    found = culprits(diagnosed(sites, *passed, *alone, *bad))
+    assert ((Part.NODE_LINK, "a4") in found) == named
+
+
 @pytest.mark.parametrize(("elsewhere", "named"), [((0.4, 0.4, 0.4), True), ((0.8, 0.65, 0.5), False)], ids=str)
 def test_a_run_inside_its_leaf_may_straggle(elsewhere: tuple[float, ...], *, named: bool) -> None:
     """What it reaches with all others is the same, so its link limits it, and no uplink that others use."""

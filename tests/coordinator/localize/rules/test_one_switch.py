@@ -95,6 +95,21 @@ def test_a_node_that_fails_where_others_pass_is_not_behind_their_uplinks(met: st
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
+@pytest.mark.parametrize(("met", "named"), [("x1", False), ("b4", True)])
+def test_two_wrong_labels_do_not_clear_a_bad_leaf(met: str, *, named: bool) -> None:
+    """a4 stands at leaf d, whose switch is bad. x1 and x2 have its label and pass, but fail with nodes of leaf d."""
+    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
+    sites |= {node: Site(node, leaf="d") for node in ("x1", "x2")}
+    healthy = [node for node in sites if node[0] in "abc" and node != "a4"]
+    behind = [ran(f"d{number}", other, at=0.5) for number in range(1, 6) for other in ("b1", "c2")]
+    passed = [ran("x1", "x2"), ran("x2", "c3"), ran("x1", "b3")]
+    failed = [ran(met, "d1", at=0.5), ran("x2", "d2", at=0.5)]
+    bad = [ran("a4", other, at=0.5) for other in ("a1", "a2", "b4", "x1")]
+    alone = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
+    found = culprits(diagnosed(sites, *starmap(ran, pairwise(healthy)), *behind, *passed, *failed, *bad, *alone))
+    assert ((Part.NODE_LINK, "a4") in found) == named
+
+
 def test_the_rails_of_a_node_do_not_show_beside_a_worse_link() -> None:
     """Node a lacks rail 0 and b the whole link. Run together, all rails are as slow as those of b."""
     of_nodes = (("a", rails(0)), ("b", rails(*range(8))))
