@@ -1,7 +1,7 @@
 """The cases on the simulated network: conditions under which healthy nodes differ, crossed with what is broken.
 
 A condition without a fault is the healthy twin of the condition with one: whatever a method names there is wrong. The
-conditions and faults of `KNOWN_GAPS` are those on which the rules of today are known to fail.
+conditions and faults of `KNOWN_GAPS` are those on which the rules failed when this simulation was new.
 """
 
 import random

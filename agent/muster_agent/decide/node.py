@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from muster.check import AnyCheck, Needs, Params
 from muster.model import Inventory, Run
-from muster.wire.messages import Abort, AnyCommand, Declined, Join, Prepare, RunCheck, Start
+from muster.wire.messages import Abort, AnyCommand, CoordinatorPresence, Declined, Join, Prepare, RunCheck, Start
 from muster.wire.scheduled_runs import SCHEDULED
 from muster_agent.decide import events
 from muster_agent.decide.admission import CommandAdmission
@@ -117,10 +117,7 @@ class NodeAgent:
             case events.CommandReceived(command):
                 commands = self._obey(command, now)
             case events.CoordinatorSeen(message):
-                self._admission.heard(message.sent_at, message.epoch, now)
-                if message.epoch == self._admission.epoch:
-                    self._schedule.slow_down(message.slowdown)
-                commands = self._leave_old_group(now)
+                commands = self._hear(message, now)
             case events.InventoryFound(inventory):
                 self._inventory = inventory
             case events.WatchFired(check):
@@ -167,7 +164,13 @@ class NodeAgent:
         commands: list[AgentCommand] = [StopRun(run, "the agent stops") for run in self._runs]
         return commands + self._pass_to_session(stop, now)
 
-    # Commands of the coordinator
+    # Presence and commands of the coordinator
+
+    def _hear(self, presence: CoordinatorPresence, now: float) -> list[AgentCommand]:
+        self._admission.heard(presence.sent_at, presence.epoch, now)
+        if presence.epoch == self._admission.epoch:
+            self._schedule.slow_down(presence.slowdown)
+        return self._leave_old_group(now)
 
     def _leave_old_group(self, now: float) -> list[AgentCommand]:
         if self._session and self._session.epoch < self._admission.epoch:
