@@ -6,7 +6,7 @@ which on 95 % of such nodes are named. Each sweep says how large a loss it would
 that is true. Healthy fleets under every condition say how often something healthy is named.
 Faults that come and go are swept day after day (`history`).
 
-`python -m benchmarks.localisation.limits` takes about eight minutes on two cores. It writes the figures
+`python -m benchmarks.localisation.limits` takes four to ten minutes on two cores. It writes the figures
 (docs/reference/limits.json), the picture beside them, and the page by way of docs/generate.py.
 """
 

@@ -82,7 +82,7 @@ def limits() -> str:
             f"Everything on this page is a simulation. It was measured on {figures['at']} with the strategy `adaptive` "
             "on a [network of flows](../explanation/benchmarks.md#on-a-network-of-flows) that knows nothing of the "
             "rules. To measure it again, run `python -m benchmarks.localisation.limits` in a clone of the repository. "
-            "It takes about ten minutes on two cores and writes the figures, the picture and this page.",
+            "It takes four to ten minutes on two cores and writes the figures, the picture and this page.",
             "![Smallest loss found, share found by size, and faults that come and go](limits.svg)",
             *_of_losses(figures),
             *_of_stated(figures),

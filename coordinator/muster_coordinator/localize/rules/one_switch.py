@@ -128,8 +128,9 @@ class OneSwitch:
     def _fails_at_its_leaf(self, healthy: str, node: str) -> bool:
         """Whether a healthy node has failed with others of its leaf than `node`."""
         evidence = self.clearance.nodes.evidence
-        others = evidence.fabric.neighbours(healthy) - {node}
-        return any(others.issuperset(run.others(healthy)) for run in evidence.histories[healthy].bad_together)
+        neighbours = evidence.fabric.neighbours(healthy)
+        bad = (run.others(healthy) for run in evidence.histories[healthy].bad_together)
+        return any(node not in others and neighbours.issuperset(others) for others in bad)
 
     @cached_property
     def _levels(self) -> Mapping[str, Sequence[float]]:

@@ -68,45 +68,41 @@ def test_nodes_whose_slow_rails_differ_share_no_bad_switch(of_a: list[Rails], of
     assert diagnosed(nowhere("abcdefghijk"), *passed, *failing, *alone).convicted == named
 
 
+FOUR_LEAVES = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
+OTHERS_PASS = [*starmap(ran, pairwise(node for node in FOUR_LEAVES if node[0] in "abc" and node != "a4"))]
+ALONE = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
+
+
 @pytest.mark.parametrize(("later", "named"), [(1.5, True), (0.52, False)])
 def test_nodes_that_reach_more_elsewhere_are_not_behind_a_bad_switch(later: float, *, named: bool) -> None:
     """All nodes of leaf d crossed its uplinks at once, and reached what the link of a4 lets through."""
-    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
-    healthy = [node for node in sites if node[0] in "abc" and node != "a4"]
     crossed = [ran(f"d{number}", f"{leaf}{number}", at=0.5) for number, leaf in enumerate("bcb", start=1)]
     inside = [ran("d1", "d2"), ran("d2", "d3"), ran("d4", "d5")]
     again = [ran(f"d{number}", f"{leaf}5", at=later) for number, leaf in enumerate("bca", start=1)]
     bad = [ran("a4", other, at=0.5) for other in ("a1", "a2", "b4", "c4")]
-    alone = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
-    found = culprits(diagnosed(sites, *starmap(ran, pairwise(healthy)), *crossed, *inside, *again, *bad, *alone))
+    found = culprits(diagnosed(FOUR_LEAVES, *OTHERS_PASS, *crossed, *inside, *again, *bad, *ALONE))
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
 @pytest.mark.parametrize(("met", "named"), [("d1", True), ("d5", False)], ids=["passes inside", "has not run inside"])
 def test_a_node_that_fails_where_others_pass_is_not_behind_their_uplinks(met: str, *, named: bool) -> None:
     """All nodes of leaf d crossed its uplinks at once. a4 fails with one of them, so it does not stand at leaf d."""
-    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
-    healthy = [node for node in sites if node[0] in "abc" and node != "a4"]
     crossed = [ran(f"d{number}", f"{leaf}{number}", at=0.5) for number, leaf in enumerate("bcb", start=1)]
     inside = [ran("d1", "d2"), ran("d2", "d3"), ran("d5", "b5")]
     bad = [ran("a4", other, at=0.5) for other in ("a1", "a2", "b4", met)]
-    alone = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
-    found = culprits(diagnosed(sites, *starmap(ran, pairwise(healthy)), *crossed, *inside, *bad, *alone))
+    found = culprits(diagnosed(FOUR_LEAVES, *OTHERS_PASS, *crossed, *inside, *bad, *ALONE))
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
-@pytest.mark.parametrize(("met", "named"), [("x1", False), ("b4", True)])
-def test_two_wrong_labels_do_not_clear_a_bad_leaf(met: str, *, named: bool) -> None:
+@pytest.mark.parametrize(("failing", "named"), [("x1", False), ("b4", True)], ids=["x1 fails there", "b4 fails there"])
+def test_two_wrong_labels_do_not_clear_a_bad_leaf(failing: str, *, named: bool) -> None:
     """a4 stands at leaf d, whose switch is bad. x1 and x2 have its label and pass, but fail with nodes of leaf d."""
-    sites = {f"{leaf}{number}": Site(f"{leaf}{number}", leaf=leaf) for leaf in "abcd" for number in range(1, 6)}
-    sites |= {node: Site(node, leaf="d") for node in ("x1", "x2")}
-    healthy = [node for node in sites if node[0] in "abc" and node != "a4"]
+    sites = {**FOUR_LEAVES, **{node: Site(node, leaf="d") for node in ("x1", "x2")}}
     behind = [ran(f"d{number}", other, at=0.5) for number in range(1, 6) for other in ("b1", "c2")]
     passed = [ran("x1", "x2"), ran("x2", "c3"), ran("x1", "b3")]
-    failed = [ran(met, "d1", at=0.5), ran("x2", "d2", at=0.5)]
+    failed = [ran(failing, "d1", at=0.5), ran("x2", "d2", at=0.5)]
     bad = [ran("a4", other, at=0.5) for other in ("a1", "a2", "b4", "x1")]
-    alone = [ran(node, at=2.0) for node in ("a4", "a1", "b1", "c1")]
-    found = culprits(diagnosed(sites, *starmap(ran, pairwise(healthy)), *behind, *passed, *failed, *bad, *alone))
+    found = culprits(diagnosed(sites, *OTHERS_PASS, *behind, *passed, *failed, *bad, *ALONE))
     assert ((Part.NODE_LINK, "a4") in found) == named
 
 
