@@ -64,7 +64,7 @@ def publish(options: argparse.Namespace, figures: Sequence[Figure]) -> None:
     print("this machine:", ", ".join(f"{name} {value}" for name, value in machine.items()))
     if options.json:
         document = _document(options, machine, figures)
-        options.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
 
 
 def python_speed(additions: int = SPEED_LOOP) -> float:

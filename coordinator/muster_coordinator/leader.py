@@ -31,7 +31,7 @@ from muster_coordinator.runtime.alarm_notifier import AlarmNotifier
 from muster_coordinator.runtime.artifact_sender import ArtifactSender
 from muster_coordinator.runtime.changes import ChangeStream
 from muster_coordinator.runtime.fleet_numbers import fleet_numbers
-from muster_coordinator.runtime.health_publisher import HealthPublisher
+from muster_coordinator.runtime.health_publisher import HEARTBEAT_S, HealthPublisher
 from muster_coordinator.runtime.link import CoordinatorLink
 from muster_coordinator.runtime.pipeline import Pipeline
 from muster_coordinator.runtime.run_notifier import RunNotifier
@@ -82,7 +82,7 @@ async def lead(
         retention = Retention(store.database, settings.store, pipeline.clock, pipeline.feed)
         dispatcher = TransitionDispatcher(plugins, pipeline.feed, pipeline.calm)
         poller = ActorPoller(plugins, settings.quarantine.resync_s, pipeline.take, pipeline.fleet.listed())
-        health = _health_publisher(settings, plugins, pipeline)
+        health = _health_publisher(plugins, pipeline)
         notifiers = RunNotifier(plugins), ArtifactSender(plugins, store.sweep), AlarmNotifier(plugins, pipeline.feed)
         changes = change_stream(epoch, pipeline, link, poller)
         shell = Shell(pipeline, link, Stream(epoch), changes, dispatcher, *notifiers, poller, health, retention)
@@ -147,10 +147,10 @@ def _fleet(settings: Settings, epoch: int, policy: Policy) -> Fleet:
     )
 
 
-def _health_publisher(settings: Settings, plugins: Plugins, pipeline: Pipeline) -> HealthPublisher:
+def _health_publisher(plugins: Plugins, pipeline: Pipeline) -> HealthPublisher:
     return HealthPublisher(
         plugins,
-        settings.quarantine.resync_s,
+        HEARTBEAT_S,
         names=lambda: pipeline.fleet.names,
         view=lambda name: pipeline.fleet.node(name, pipeline.clock()),
         clock=pipeline.clock,

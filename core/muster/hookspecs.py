@@ -121,9 +121,9 @@ async def muster_node_health(config: Config, reports: "tuple[NodeHealthReport, .
 
     Returns False if your settings say that you show nothing: then the coordinator need not call you again.
 
-    The coordinator calls it in every mode: within a second after a change, and for every node once in
-    `quarantine.resync_s` seconds, as a heartbeat. If you have two reports about a node, use the one with the later
-    `at`. If you raise, the coordinator sends the changes again.
+    The coordinator calls it in every mode: within a second after a change, and for every node once in five minutes, as
+    a heartbeat. If you have two reports about a node, use the one with the later `at`. If you raise, the coordinator
+    sends the changes again.
     """
 
 

@@ -32,6 +32,7 @@ SMALLEST = {
         *("--last-s", "12", "--after-s", "0", "--faults", "1"),
     ],
     "loop_holds": ["--nodes", "3", "--calls", "2"],
+    "node_conditions": ["--nodes", "3", "--window-s", "1"],
     "node_list": ["--nodes", "3", "--rounds", "1"],
     "view": [
         *("--nodes", "6", "--live", "5", "--changes", "2", "--viewers", "2", "--paints", "1"),

@@ -1,4 +1,4 @@
-"""Publishes the health of nodes to plugins: changes at once, and every node periodically as a heartbeat.
+"""Publishes the health of nodes to plugins: changes at once, and each node every few minutes as a heartbeat.
 
 It makes no decision, so it runs in every mode. If a plugin could not take a report, the report is sent again: changes
 after a pause that grows to half a minute and after newer changes, heartbeats with the next round. When every plugin has
@@ -6,7 +6,6 @@ said that it shows no health, they are not called again.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 
 from muster.backoff import backoff_s
@@ -19,6 +18,13 @@ HOOK = "muster_node_health"
 
 AT_ONCE = 100
 """Maximum number of nodes in one call. A plugin that writes two hundred a second finishes within a second."""
+
+HEARTBEAT_S = 300.0
+"""Seconds between two heartbeats of a node.
+
+Each is a write to the database of Kubernetes. Its kubelets (nodeStatusReportFrequency) and node-problem-detector
+(--k8s-exporter-heartbeat-period) write the status of a node as often by default.
+"""
 
 TIMEOUT_S = 60.0
 """Timeout of one call in seconds."""
@@ -84,18 +90,25 @@ class HealthPublisher:
 
     async def _beat(self) -> None:
         """Sends heartbeats; the first round at once, because reports from before this start may be wrong by now."""
+        await self._send_round(0.0)
         while self._is_wanted:
-            begun = time.monotonic()
-            names = self._names()
-            for start in range(0, len(names), AT_ONCE):
-                views = (self._view(name) for name in names[start : start + AT_ONCE])
-                there = [view for view in views if view is not None and not view.left]
-                await self._publish([health_report(view, self._clock()) for view in there])
-                if not self._is_wanted:
-                    return
-            known = set(names)
-            self._taken = {name: report for name, report in self._taken.items() if name in known}
-            await asyncio.sleep(max(1.0, begun + self._every_s - time.monotonic()))
+            await self._send_round(self._every_s)
+
+    async def _send_round(self, within_s: float) -> None:
+        """Sends a heartbeat of each node, evenly over the time, because others need the scheduler's API, too."""
+        now, names = asyncio.get_running_loop().time, self._names()
+        begun = now()
+        calls = range(0, len(names), AT_ONCE)
+        for number, start in enumerate(calls, 1):
+            await asyncio.sleep(begun + number * within_s / len(calls) - now())
+            views = (self._view(name) for name in names[start : start + AT_ONCE])
+            there = [view for view in views if view is not None and not view.left]
+            await self._publish([health_report(view, self._clock()) for view in there])
+            if not self._is_wanted:
+                return
+        known = set(self._names())
+        self._taken = {name: report for name, report in self._taken.items() if name in known}
+        await asyncio.sleep(max(0.0, begun + within_s - now()))
 
     async def _publish(self, reports: Sequence[NodeHealthReport]) -> bool:
         """Whether every plugin has taken the reports."""

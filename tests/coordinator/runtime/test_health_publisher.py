@@ -11,7 +11,7 @@ from muster.model import Health, ServiceState
 from muster.plugins import Plugins
 from muster.wire.messages import PluginInfo
 from muster_coordinator.model.nodes import NodeView
-from muster_coordinator.runtime.health_publisher import AT_ONCE, HealthPublisher
+from muster_coordinator.runtime.health_publisher import AT_ONCE, HEARTBEAT_S, HealthPublisher
 
 
 class Display:
@@ -152,9 +152,33 @@ async def test_a_plugin_that_shows_nothing_is_called_once(publish):
 
 async def test_heartbeats_come_again(publish, display):
     """Although nothing has changed."""
-    publish(Fleet("n1"), every_s=0.0)
-    await until(lambda: len(display.calls) == 2, "the second heartbeat")
-    assert display.told("n1") == ["HEALTHY", "HEALTHY"]
+    publish(Fleet("n1"), every_s=0.1)
+    await until(lambda: len(display.calls) >= 2, "the second heartbeat")
+    assert display.told("n1")[:2] == ["HEALTHY", "HEALTHY"]
+
+
+@pytest.mark.looptime
+async def test_heartbeats_are_spread(publish, display):
+    """All nodes at once at the start; then each once in the time, a part of them after the other."""
+    publish(Fleet(*(f"n{number:03}" for number in range(3 * AT_ONCE))), every_s=HEARTBEAT_S)
+    calls = []
+    for seconds in (1, 98, 2, 98, 2, 98, 2):
+        await asyncio.sleep(seconds)
+        calls.append(len(display.calls))
+    assert calls == [3, 3, 4, 4, 5, 5, 6]
+    assert {len(call) for call in display.calls} == {AT_ONCE}
+    assert display.calls[3:] == display.calls[:3]
+
+
+@pytest.mark.looptime
+async def test_a_fleet_that_is_empty_at_first_gets_heartbeats(publish, display):
+    """They begin with the next round."""
+    fleet = Fleet()
+    publish(fleet, every_s=HEARTBEAT_S)
+    await asyncio.sleep(HEARTBEAT_S / 2)
+    fleet.health["n1"] = Health.HEALTHY
+    await asyncio.sleep(2 * HEARTBEAT_S)
+    assert display.told("n1") == ["HEALTHY"]
 
 
 async def test_what_a_plugin_missed_is_told_again(publish, display):
