@@ -12,7 +12,7 @@ from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Forbidden, Invalid
 from muster_plugins.schedulers.kubernetes.calls import PATCH_STATUS
 from muster_plugins.schedulers.kubernetes.client import KubernetesClient
-from muster_plugins.schedulers.kubernetes.conditions import conditions
+from muster_plugins.schedulers.kubernetes.conditions import TYPE, conditions
 from muster_plugins.schedulers.kubernetes.marks import has_opted_out
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode, Metadata, Status
 from muster_plugins.schedulers.kubernetes.patches import Form, Patch
@@ -24,16 +24,19 @@ _MOST_REFUSALS = 3
 Refusals that concern only one node do not count: a policy of the cluster may protect a node for any length of time.
 """
 
+_MOST_RESTORED = 100
+"""Nodes whose conditions one survey writes again, so that it ends soon. The others are next."""
+
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
 class _Known:
-    """The stored state of a node: its identity, its conditions, and the time of the report that was written last."""
+    """The stored state of a node: its identity, its conditions, and the report that was written last."""
 
     node: KubernetesNode
     has_opted_out: bool
-    written_at: float = -1.0
+    report: NodeHealthReport | None = None
 
 
 class HealthWriter:
@@ -54,7 +57,15 @@ class HealthWriter:
         before, self._known = self._known, {}
         self._refused &= {node.name for node in nodes}
         for node in nodes:
-            self._remember(node, before[node.name].written_at if node.name in before else -1.0)
+            self._remember(node, before[node.name].report if node.name in before else None)
+
+    async def restore(self) -> None:
+        """Writes the last report again to nodes that have lost it, such as nodes that were made anew.
+
+        Raises Unavailable like `write`.
+        """
+        lost = [known.report for known in self._known.values() if known.report and not known.node.condition(TYPE)]
+        await self.write(lost[:_MOST_RESTORED])
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
         """Writes all that can be written. Raises Unavailable, with the first refusal, if the server was in trouble."""
@@ -87,20 +98,20 @@ class HealthWriter:
             with suppress(Conflict, Invalid):
                 return await self._patch(known, report)
         node = await self._client.node(report.node)
-        return await self._patch(self._remember(node, -1.0), report)
+        return await self._patch(self._remember(node, None), report)
 
     async def _patch(self, known: _Known, report: NodeHealthReport) -> None:
-        if known.has_opted_out or report.at < known.written_at:
+        if known.has_opted_out or (known.report is not None and report.at < known.report.at):
             return
         before = {condition.type: condition for condition in known.node.status.conditions}
         wanted = conditions(report, before, by_component=self._settings.component_conditions)
         rest = {"status": {"conditions": wanted}}
         patch = Patch(call=PATCH_STATUS, form=Form.APPLY, says="conditions", guarded=False, rest=rest)
-        self._remember(await self._client.patch(known.node, patch), report.at)
+        self._remember(await self._client.patch(known.node, patch), report)
 
-    def _remember(self, node: KubernetesNode, written_at: float) -> _Known:
+    def _remember(self, node: KubernetesNode, report: NodeHealthReport | None) -> _Known:
         """Stores the node without the fields of other writers, which take most of the memory."""
         metadata = Metadata(name=node.name, uid=node.metadata.uid, resourceVersion=node.metadata.version)
         slim = KubernetesNode(metadata=metadata, status=Status(conditions=node.status.conditions))
-        known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), written_at)
+        known = self._known[node.name] = _Known(slim, has_opted_out(node, self._settings), report)
         return known
