@@ -1,5 +1,6 @@
 """Scores of the localisation benchmark: how one comes about, and a file that keeps them so that a run can go on."""
 
+import gc
 import json
 import time
 from collections import defaultdict
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 from benchmarks.localisation.methods import METHODS, MethodInput
 from benchmarks.localisation.scenarios import Drawing, scenario_of
 from benchmarks.localisation.scoring import Score, play, score
+
+from muster_coordinator.daemon import COLLECT_AFTER
 
 
 class Cell(NamedTuple):
@@ -37,6 +40,7 @@ class Task(NamedTuple):
 
 def measured(task: Task) -> Score:
     """Plays one case. All methods get the same fabric, and noise of their own."""
+    gc.set_threshold(*COLLECT_AFTER)  # as in a coordinator: plans make many objects and no garbage
     cell = task.cell
     drawn = f"{cell.case} {cell.nodes} {task.seed}"
     scenario = scenario_of(Drawing(cell.case, cell.nodes, drawn, cell.method, cell.noise, cell.max_parallel))

@@ -52,11 +52,6 @@ class GroupEvidence:
         return SweepThresholds(self.runs, self.fabric, KnownHardware(self.sites))
 
     @cached_property
-    def _bad(self) -> tuple[bool, ...]:
-        """For each run, whether it was bad."""
-        return tuple(map(self.thresholds.is_bad, self.runs))
-
-    @cached_property
     def measured(self) -> frozenset[str]:
         """The nodes that had a run which was not void."""
         return frozenset(node for run in self.runs if run.outcome is not RunOutcome.VOID for node in run.members)
@@ -80,13 +75,13 @@ class GroupEvidence:
     @cached_property
     def sides(self) -> Mapping[str, frozenset[str]]:
         """The known side of the fabric for each node that has passed with others."""
-        return sides_of(run.members for run in self.runs if len(run.members) > 1 and self.thresholds.is_good(run))
+        return sides_of(run.members for run in self.thresholds.good_runs if len(run.members) > 1)
 
     @cached_property
     def histories(self) -> Mapping[str, NodeHistory]:
         """The history of every node."""
         histories = {node: NodeHistory() for node in self.sites}
-        for run, bad in zip(self.runs, self._bad, strict=True):
+        for run, bad, shown in zip(self.runs, self.thresholds.bad, self.thresholds.shown_healthy, strict=True):
             if bad and not self._may_be_slow_by_hardware(run):
                 for node in suspected_members(run):
                     histories[node].bad.append(run)
@@ -97,7 +92,7 @@ class GroupEvidence:
                 for node in run.members:
                     (histories[node].good if passed else histories[node].void).append(run)
                 if passed and len(run.members) > 1:
-                    for node in {*run.members} - self.thresholds.cleared_by(run):
+                    for node in {*run.members} - shown:
                         histories[node].unclear.append(run)
         return histories
 
@@ -128,8 +123,8 @@ class GroupEvidence:
         become a suspect and n1 would stay cleared.
         """
         found: set[str] = set()
-        for run, bad in zip(self.runs, self._bad, strict=True):
-            self._update_cleared(found, run, bad=bad)
+        for run, bad, shown in zip(self.runs, self.thresholds.bad, self.thresholds.shown_healthy, strict=True):
+            _update_cleared(found, run, shown, bad=bad)
         return frozenset(found) - self._never_better
 
     @cached_property
@@ -139,7 +134,7 @@ class GroupEvidence:
         Prevents: the links between leaves carry 75 % of what a NIC does, and a2 delivers 70 %. It passes across leaves
         and is slow inside, where 100 % is normal.
         """
-        together = [(run, bad) for run, bad in zip(self.runs, self._bad, strict=True) if len(run.members) > 1]
+        together = [(run, bad) for run, bad in zip(self.runs, self.thresholds.bad, strict=True) if len(run.members) > 1]
         nearer: dict[str, float] = {}
         for run in (run for run, bad in together if bad and self.thresholds.is_slow(run)):  # a liar claims what broke
             threshold = self.thresholds.of(run)
@@ -148,24 +143,16 @@ class GroupEvidence:
         best = best_of_nodes(run for run, bad in together if not bad)
         return frozenset(node for node, middle in nearer.items() if 0 < best.get(node, 0.0) < middle)
 
-    def _update_cleared(self, cleared: set[str], run: GroupRun, *, bad: bool) -> None:
-        if bad:
-            cleared.difference_update(suspected_members(run) if run.crashed else ())
-        elif run.is_pass and len(run.members) > 1:
-            cleared.update(self.thresholds.cleared_by(run))
-        elif run.is_pass and self.thresholds.only_alone:
-            cleared.update(run.members)
-
     @cached_property
     def drawn_members(self) -> Mapping[str, frozenset[str]]:
         """The members of each group that were drawn at random, in their first run or after they were cleared."""
         drawn: dict[str, frozenset[str]] = {}
         cleared: set[str] = set()
         known: set[str] = set()
-        for run, bad in zip(self.runs, self._bad, strict=True):
+        for run, bad, shown in zip(self.runs, self.thresholds.bad, self.thresholds.shown_healthy, strict=True):
             drawn[run.group] = frozenset(node for node in run.members if node in cleared or node not in known)
             known.update(run.members)
-            self._update_cleared(cleared, run, bad=bad)
+            _update_cleared(cleared, run, shown, bad=bad)
         return drawn
 
     @cached_property
@@ -252,3 +239,10 @@ class GroupEvidence:
         usual = sorted(run.rails)[len(run.rails) * 3 // 4]
         slow_below = usual * threshold.slow_below / threshold.typical
         return frozenset(rail for rail, value in enumerate(run.rails) if value < slow_below)
+
+
+def _update_cleared(cleared: set[str], run: GroupRun, shown: frozenset[str], *, bad: bool) -> None:
+    """Adds the nodes that a run has shown to be healthy, and removes those that were in a crash."""
+    cleared |= shown
+    if bad and run.crashed:
+        cleared.difference_update(suspected_members(run))

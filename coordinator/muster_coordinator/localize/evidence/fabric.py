@@ -87,9 +87,10 @@ class KnownFabric:
 
     def path(self, one: str, other: str) -> Path:
         """The path between two nodes: from leaf to leaf, or from node to node if a leaf is unknown."""
-        leaves = [leaf for node in (one, other) if (leaf := self.sites[node].leaf) is not None]
-        ends = leaves if len(leaves) == 2 else [one, other]
-        return Path((min(ends), max(ends)), of_leaves=len(leaves) == 2)
+        leaf, another = self.sites[one].leaf, self.sites[other].leaf
+        if leaf is None or another is None:
+            return Path((min(one, other), max(one, other)), of_leaves=False)
+        return Path((min(leaf, another), max(leaf, another)), of_leaves=True)
 
     def paths(self, nodes: Iterable[str]) -> frozenset[Path]:
         """The paths between every two of these nodes."""

@@ -12,6 +12,7 @@ Takes what `slow_runs` takes, for the runs of each mixture.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 from muster_coordinator.localize.evidence.fabric import KnownFabric
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
@@ -31,6 +32,8 @@ class SweepThresholds:
 
     def like(self, run: GroupRun) -> Thresholds:
         """Those for the runs that this one is compared with."""
+        if self._for_all is not None:
+            return self._for_all
         if (found := self._by_members.get(run.members)) is None:
             kinds = self.hardware.kinds_of(run.members)
             found = self._by_members[run.members] = self._alike.get(kinds) or self._of(kinds, ())
@@ -89,17 +92,50 @@ class SweepThresholds:
         """Whether a run is bad, and slower than runs beside many other groups, too, if it is slow."""
         return self.like(run).is_bad_in_any_crowd(run)
 
-    def cleared_by(self, run: GroupRun) -> frozenset[str]:
+    @cached_property
+    def bad(self) -> tuple[bool, ...]:
+        """For each run, whether it was bad."""
+        return tuple(map(self.is_bad, self.runs))
+
+    @cached_property
+    def bad_runs(self) -> tuple[GroupRun, ...]:
+        """The runs that were bad."""
+        return tuple(compress(self.runs, self.bad))
+
+    @cached_property
+    def good_runs(self) -> tuple[GroupRun, ...]:
+        """The runs that were good."""
+        return tuple(run for run, bad in zip(self.runs, self.bad, strict=True) if run.is_pass and not bad)
+
+    @cached_property
+    def shown_healthy(self) -> tuple[frozenset[str], ...]:
+        """For each run, the members that it has shown to be healthy: none unless it is good."""
+        return tuple(
+            self._shown_by(run) if run.is_pass and not bad else frozenset()
+            for run, bad in zip(self.runs, self.bad, strict=True)
+        )
+
+    def _shown_by(self, run: GroupRun) -> frozenset[str]:
+        """Of a good run. A run alone is enough if no node ran with others."""
+        if len(run.members) > 1:
+            return self._cleared_by(run)
+        return frozenset(run.members if self.only_alone else ())
+
+    def _cleared_by(self, run: GroupRun) -> frozenset[str]:
         """The members that a good run of several nodes shows to be healthy, each for its kind of hardware."""
-        kinds = self.hardware.kinds_of(run.members) if self.like(run).clears(run) else frozenset()
-        clear = {kind for kind in kinds if self.among(kind).clears(run)} if len(kinds) > 1 else kinds
+        if not self.like(run).clears(run):
+            return frozenset()
+        kinds = self.hardware.kinds_of(run.members)
+        if len(kinds) == 1:
+            return frozenset(run.members)
+        clear = {kind for kind in kinds if self.among(kind).clears(run)}
         return frozenset(node for node in run.members if self.hardware.kind_of(node) in clear)
 
     @cached_property
     def passed(self) -> frozenset[str]:
         """The nodes that a good run with others has shown to be healthy."""
-        good = (run for run in self.runs if len(run.members) > 1 and self.is_good(run))
-        return frozenset().union(*map(self.cleared_by, good))
+        runs = zip(self.runs, self.shown_healthy, strict=True)
+        return frozenset().union(*(shown for run, shown in runs if len(run.members) > 1))
 
     def smallest_loss(self, run: GroupRun) -> float | None:
         """The smallest loss that a run like this one would have shown in each member, as a share."""
@@ -112,6 +148,12 @@ class SweepThresholds:
         """The thresholds for each kind of the members of a group of several kinds."""
         kinds = self.hardware.kinds_of(run.members)
         return map(self.among, kinds) if len(kinds) > 1 else ()
+
+    @cached_property
+    def _for_all(self) -> Thresholds | None:
+        """Those of every run if all nodes are of one kind, as in most fleets."""
+        kinds = frozenset(self.hardware.kinds)
+        return None if len(kinds) > 1 else self._alike.get(kinds) or self._of(kinds, ())
 
     @cached_property
     def _by_members(self) -> dict[tuple[str, ...], Thresholds]:

@@ -13,7 +13,7 @@ Takes O(n) for n runs, once, and O(slow runs by chance) for each density.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -117,22 +117,27 @@ class Chances:
 
     @cached_property
     def _by_chance(self) -> Mapping[Crowd, Chance]:
-        return self._learned(self._is_bad_by_chance)
+        return self._learned(filter(self._is_bad_by_chance, self.evidence.thresholds.bad_runs))
 
     @cached_property
     def _for_any_reason(self) -> Mapping[Crowd, Chance]:
-        return self._learned(self.evidence.thresholds.is_bad)
+        return self._learned(self.evidence.thresholds.bad_runs)
 
-    def _learned(self, counts: Callable[[GroupRun], bool]) -> Mapping[Crowd, Chance]:
-        runs = Counter((crowd.kind, crowd.is_beside_few) for crowd in map(self._crowd, self.evidence.runs))
+    def _learned(self, bad_runs: Iterable[GroupRun]) -> Mapping[Crowd, Chance]:
         bad: dict[Crowd, dict[str, float]] = defaultdict(dict)
-        for run in filter(counts, self.evidence.runs):
+        for run in bad_runs:
             bad[self._crowd(run)][run.group] = self.reached(run)
         return {
             crowd: Chance(number, bad[crowd], self._expected(crowd))
-            for (kind, few), number in runs.items()
+            for (kind, few), number in self._number_of_runs.items()
             for crowd in (Crowd(kind, few, False), Crowd(kind, few, True))
         }
+
+    @cached_property
+    def _number_of_runs(self) -> Mapping[tuple[RunKind, bool], int]:
+        """How many runs of each kind there are beside few other groups, and beside many."""
+        kind_of, few = self.evidence.thresholds.kind_of, self.evidence.fabric.few_beside
+        return Counter((kind_of(run), run.beside <= few) for run in self.evidence.runs)
 
     def _expected(self, crowd: Crowd) -> float:
         busy = crowd.kind is RunKind.ACROSS and not crowd.is_broken and self.are_links_busy
@@ -142,19 +147,20 @@ class Chances:
     def are_links_busy(self) -> bool:
         """Whether runs share links, or other work fills them: many pairs across leaves were slow by chance."""
         thresholds = self.evidence.thresholds
-        across = [run for run in self.evidence.runs if thresholds.kind_of(run) is RunKind.ACROSS]
-        by_chance = {run.members for run in across if thresholds.is_slow(run) and self._is_bad_by_chance(run)}
-        return thresholds.are_links_shared or len(by_chance) >= max(FEWEST_BUSY, SHARE_BUSY * len(across))
+        across = sum(number for (kind, _), number in self._number_of_runs.items() if kind is RunKind.ACROSS)
+        slow = (run for run in thresholds.bad_runs if thresholds.is_slow(run))
+        by_chance = {
+            run.members for run in slow if thresholds.kind_of(run) is RunKind.ACROSS and self._is_bad_by_chance(run)
+        }
+        return thresholds.are_links_shared or len(by_chance) >= max(FEWEST_BUSY, SHARE_BUSY * across)
 
     def _is_bad_by_chance(self, run: GroupRun) -> bool:
-        """Whether a run was bad although its members do well in such runs, and the paths that it crossed, too.
+        """Whether members of a bad run do well in such runs, and the paths that it crossed, too.
 
         Of a path between two nodes of unknown leaves nothing more is known. Contention may be the cause, unless the run
         broke.
         """
         thresholds, evidence = self.evidence.thresholds, self.evidence
-        if not thresholds.is_bad(run):
-            return False
         if len(run.members) == 1:
             return evidence.histories[run.members[0]].passed_alone
         paths = evidence.fabric.paths(run.members)
@@ -166,7 +172,7 @@ class Chances:
     def _good_paths(self) -> Mapping[frozenset[ComparedKind], Set[Path]]:
         """The paths that a good run has crossed, by the kinds of hardware of its members."""
         found: dict[frozenset[ComparedKind], set[Path]] = defaultdict(set)
-        for run in filter(self.evidence.thresholds.is_good, self.evidence.runs):
+        for run in self.evidence.thresholds.good_runs:
             found[self.evidence.hardware.kinds_of(run.members)] |= self.evidence.fabric.paths(run.members)
         return found
 

@@ -5,12 +5,12 @@ The idea: what stands behind one switch fails alike. Two links break differently
 Example: nobody has declared leaves. a, b and c reach 0.5, 0.5 and 0.52 of normal with everyone. They may stand behind
 one bad switch, so none of their links is convicted.
 
-Takes O(n log n) for n suspects, and for each node that fails with everyone, the suspects that ran in the same rounds.
+Takes O(n log n) for n suspects, and for each node that fails with everyone, the suspects that reached about the same.
 """
 
 import math
-from bisect import bisect_left
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,27 +149,43 @@ class OneSwitch:
         fewer uplinks than other leaves. a4 has no label. The less its groups share the uplinks with others, the more
         they reach, and a1 to a3 reach the same in each round.
         """
-        leaf, unknown = self.clearance.nodes.evidence.sites[node].leaf, self._failing_without_neighbours
-        crowds_elsewhere = (crowd for name, crowd in self._crowds_by_leaf.items() if name != leaf)
+        alike, unknown = self._alike_in_most_rounds(node), self._failing_without_neighbours
+        rails_of, sites = self.clearance.nodes.rails_of, self.clearance.nodes.evidence.sites
+        near = {other for other in alike if _may_be_one_switch(rails_of.get(node), rails_of.get(other))}
+        at_leaf = Counter(sites[other].leaf for other in near - self.clearance.nodes.evidence.fabric.neighbours(node))
         return (
-            self._number_keeping_pace(node, unknown - {node}) >= _enough(len(unknown)) - (node in unknown)
-            or any(self._number_keeping_pace(node, nodes) >= enough for nodes, enough in crowds_elsewhere)
-            or self._varies_as_another(node)
+            len(near & unknown) >= _enough(len(unknown)) - (node in unknown)
+            or any(self._enough_at.get(leaf, math.inf) <= number for leaf, number in at_leaf.items())
+            or self._varies_as_another(node, alike)
         )
 
-    def _number_keeping_pace(self, node: str, others: Iterable[str]) -> int:
-        own, rails_of = self._by_round[node], self.clearance.nodes.rails_of
-        near = (other for other in others if _may_be_one_switch(rails_of.get(node), rails_of.get(other)))
-        return sum(bool(_alike(own, self._by_round[other])) for other in near)
+    def _alike_in_most_rounds(self, node: str) -> Mapping[str, list[float]]:
+        """The suspects that reached the same in most common rounds, and what `node` reached in these rounds."""
+        own = self._by_round[node]
+        rounds = Counter(other for number, level in own.items() for other in self._near(number, level))
+        often = (other for other, times in rounds.items() if times >= LEAST_ROUNDS and other != node)
+        found = {other: _alike(own, self._by_round[other]) for other in often}
+        return {other: levels for other, levels in found.items() if levels}
 
-    def _varies_as_another(self, node: str) -> bool:
+    def _near(self, number: int, reached: float) -> Iterable[str]:
+        """The suspects that reached about as much in a round; at the edges a few that did not quite."""
+        levels, nodes = self._sorted_by_level[number]
+        return nodes[bisect_left(levels, reached / ALIKE) : bisect_right(levels, reached * ALIKE)]
+
+    def _varies_as_another(self, node: str, alike: Mapping[str, Sequence[float]]) -> bool:
         """Whether what a node reaches varies in the same way as what a suspect reaches that is not of its leaf."""
-        fabric, own = self.clearance.nodes.evidence.fabric, self._by_round[node]
-        if len(own) < FEWEST_VARYING or are_alike([*own.values()]):
-            return False
-        strangers = self._by_round.keys() - fabric.neighbours(node) - {node}
-        alike = (_alike(own, self._by_round[other]) for other in strangers)
-        return any(len(levels) >= FEWEST_VARYING and not are_alike(levels) for levels in alike)
+        strangers = alike.keys() - self.clearance.nodes.evidence.fabric.neighbours(node)
+        return any(len(alike[other]) >= FEWEST_VARYING and not are_alike(alike[other]) for other in strangers)
+
+    @cached_property
+    def _sorted_by_level(self) -> Mapping[int, tuple[list[float], list[str]]]:
+        """What the suspects reached in each round, in order, and who they are."""
+        rounds: dict[int, list[tuple[float, str]]] = defaultdict(list)
+        for node, reached in self._by_round.items():
+            for number, level in reached.items():
+                rounds[number].append((level, node))
+        ordered = {number: sorted(pairs) for number, pairs in rounds.items()}
+        return {n: ([level for level, _ in pairs], [node for _, node in pairs]) for n, pairs in ordered.items()}
 
     @cached_property
     def _by_round(self) -> Mapping[str, Mapping[int, float]]:
@@ -179,19 +195,14 @@ class OneSwitch:
         return {node: {run.round: run.objective or 0.0 for run in runs_of(node)} for node in suspects}
 
     @cached_property
-    def _crowds_by_leaf(self) -> Mapping[str, tuple[Set[str], float]]:
-        """The suspects of each leaf that has enough of them, and how many of them are enough.
+    def _enough_at(self) -> Mapping[str | None, float]:
+        """How many suspects of each leaf are enough.
 
         Prevents: 205 of 4,096 nodes have bad links. For each of them there are two somewhere at one leaf that reach the
         same, and 65 of the links would not be convicted.
         """
-        found = {}
-        for name, nodes in self.clearance.nodes.evidence.fabric.leaves.items():
-            suspects = self.clearance.nodes.suspects.keys() & {*nodes}
-            enough = self._enough_of(suspects, nodes)
-            if len(suspects) >= enough:
-                found[name] = suspects, enough
-        return found
+        suspects, leaves = self.clearance.nodes.suspects.keys(), self.clearance.nodes.evidence.fabric.leaves
+        return {name: self._enough_of(suspects & {*nodes}, nodes) for name, nodes in leaves.items()}
 
     def _crowd(self, suspects: Set[str], leaf: Iterable[str]) -> Mapping[str, float]:
         """What suspects of a `leaf` that fail alike have reached with healthy nodes.
