@@ -168,7 +168,7 @@ class OneSwitch:
         return {other: levels for other, levels in found.items() if levels}
 
     def _near(self, number: int, reached: float) -> Iterable[str]:
-        """The suspects that reached about as much in a round; at the edges a few that did not quite."""
+        """The suspects that reached about as much in a round."""
         levels, nodes = self._sorted_by_level[number]
         return nodes[bisect_left(levels, reached / ALIKE) : bisect_right(levels, reached * ALIKE)]
 
