@@ -59,7 +59,7 @@ class Actor:
         """All nodes, with the state that the coordinator needs. Raises Unavailable if the nodes cannot be listed."""
         nodes = await self._client.nodes()
         self._health.note(nodes)
-        with suppress(Unavailable):  # the survey tells what is there; the next one restores again
+        with suppress(Unavailable):  # the heartbeats write it, too
             await self._health.restore()
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
         missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]

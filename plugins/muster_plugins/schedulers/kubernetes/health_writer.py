@@ -12,7 +12,7 @@ from muster.errors import Unavailable
 from muster_plugins.schedulers.kubernetes.api_error import Absent, ApiError, Conflict, Forbidden, Invalid
 from muster_plugins.schedulers.kubernetes.calls import PATCH_STATUS
 from muster_plugins.schedulers.kubernetes.client import KubernetesClient
-from muster_plugins.schedulers.kubernetes.conditions import TYPE, conditions
+from muster_plugins.schedulers.kubernetes.conditions import conditions
 from muster_plugins.schedulers.kubernetes.marks import has_opted_out
 from muster_plugins.schedulers.kubernetes.node import KubernetesNode, Metadata, Status
 from muster_plugins.schedulers.kubernetes.patches import Form, Patch
@@ -25,7 +25,7 @@ Refusals that concern only one node do not count: a policy of the cluster may pr
 """
 
 _MOST_RESTORED = 100
-"""Nodes whose conditions one survey writes again, so that it ends soon. The others are next."""
+"""Nodes whose conditions one survey writes again, so that it ends soon. The others wait for their heartbeats."""
 
 log = structlog.get_logger()
 
@@ -49,6 +49,7 @@ class HealthWriter:
         self._client = client
         self._settings = settings
         self._known: dict[str, _Known] = {}
+        self._made_anew: list[NodeHealthReport] = []
         self._turn = asyncio.Lock()
         self._refused: set[str] = set()  # the nodes whose last write was refused for reasons of their own
 
@@ -57,15 +58,15 @@ class HealthWriter:
         before, self._known = self._known, {}
         self._refused &= {node.name for node in nodes}
         for node in nodes:
-            self._remember(node, before[node.name].report if node.name in before else None)
+            last = before.get(node.name)
+            self._remember(node, last.report if last else None)
+            if last and last.report and last.node.metadata.uid != node.metadata.uid:
+                self._made_anew.append(last.report)
 
     async def restore(self) -> None:
-        """Writes the last report again to nodes that have lost it, such as nodes that were made anew.
-
-        Raises Unavailable like `write`.
-        """
-        lost = [known.report for known in self._known.values() if known.report and not known.node.condition(TYPE)]
-        await self.write(lost[:_MOST_RESTORED])
+        """Writes the last report again to nodes that were made anew under their names; raises what `write` raises."""
+        reports, self._made_anew = self._made_anew[:_MOST_RESTORED], []
+        await self.write(reports)
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
         """Writes all that can be written. Raises Unavailable, with the first refusal, if the server was in trouble."""
