@@ -49,7 +49,7 @@ class HealthWriter:
         self._client = client
         self._settings = settings
         self._known: dict[str, _Known] = {}
-        self._made_anew: list[NodeHealthReport] = []
+        self._created_again: list[NodeHealthReport] = []
         self._turn = asyncio.Lock()
         self._refused: set[str] = set()  # the nodes whose last write was refused for reasons of their own
 
@@ -61,11 +61,11 @@ class HealthWriter:
             last = before.get(node.name)
             self._remember(node, last.report if last else None)
             if last and last.report and last.node.metadata.uid != node.metadata.uid:
-                self._made_anew.append(last.report)
+                self._created_again.append(last.report)
 
     async def restore(self) -> None:
-        """Writes the last report again to nodes that were made anew under their names; raises what `write` raises."""
-        reports, self._made_anew = self._made_anew[:_MOST_RESTORED], []
+        """Repeats the last report of each node that was created again under its name; raises what `write` raises."""
+        reports, self._created_again = self._created_again[:_MOST_RESTORED], []
         await self.write(reports)
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:

@@ -195,7 +195,7 @@ async def test_a_node_that_was_created_again_gets_its_condition(standin, coordin
     assert shown(standin) == {"MusterHealthy": ("False", "Xid79")}
 
 
-async def test_a_survey_gives_a_node_that_was_made_anew_its_condition(standin, coordinator, kubectl):
+async def test_a_survey_gives_a_node_that_was_created_again_its_condition(standin, coordinator, kubectl):
     """As it was told last, and once. A refusal is no trouble for the survey, nor for other nodes."""
     standin.add_node("n2")
     await coordinator.show(report("FAILED", finding()), report(node="n2"))
