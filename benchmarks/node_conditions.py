@@ -20,17 +20,19 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
+from benchmarks.agent_at_rest import cpu_s, rollup_mib
 from benchmarks.figures import Figure, Target, arguments, median_of, publish
 from benchmarks.kubernetes_standin.child import Child
 from benchmarks.kubernetes_standin.objects import node as registered
-from benchmarks.scale_parts import MIB, until
+from benchmarks.scale_agents import node_name
+from benchmarks.scale_parts import until
 
 from muster import Config, NodeHealthReport
 from muster.config import Settings
@@ -58,11 +60,6 @@ LOOK_S = 0.005
 SEEN_WITHIN_S = 30.0
 
 WITHIN_A_SECOND: Target = ("<=", 1000.0)
-
-
-def node_name(number: int) -> str:
-    """The name of a node."""
-    return f"gpu-{number:05}"
 
 
 class Cluster:
@@ -99,7 +96,7 @@ class Cluster:
 class Load:
     """Processor time of processes, and how much they have written to the disk."""
 
-    def __init__(self, processes: Sequence[psutil.Process]) -> None:
+    def __init__(self, processes: list[psutil.Process]) -> None:
         self._processes = processes
         self._began = time.monotonic()
         self._before = self._now()
@@ -107,15 +104,14 @@ class Load:
     def figures(self, what: str) -> list[Figure]:
         """The share of a core and the bytes of a day, since the object was made."""
         lasted_s = time.monotonic() - self._began
-        cpu_s, written = (now - before for now, before in zip(self._now(), self._before, strict=True))
+        busy_s, written = (now - before for now, before in zip(self._now(), self._before, strict=True))
         return [
-            Figure(what=f"{what}: processor time", unit="% of a core", value=100 * cpu_s / lasted_s),
+            Figure(what=f"{what}: processor time", unit="% of a core", value=100 * busy_s / lasted_s),
             Figure(what=f"{what}: written to disk", unit="GB a day", value=written / lasted_s * DAY_S / GB),
         ]
 
     def _now(self) -> tuple[float, float]:
-        cpu_s = sum(sum(process.cpu_times()[:2]) for process in self._processes)
-        return cpu_s, sum(process.io_counters().write_bytes for process in self._processes)
+        return cpu_s(self._processes), sum(process.io_counters().write_bytes for process in self._processes)
 
 
 async def measure(options: argparse.Namespace, cluster: Cluster, directory: Path) -> list[Figure]:
@@ -187,7 +183,7 @@ async def _real(options: argparse.Namespace, cluster: Cluster, directory: Path) 
     try:
         await _until(cluster, "no fault yet")
         took_ms = [await _fault(cluster, log, f"fault {number}") for number in range(options.faults)]
-        mib = psutil.Process(detector.pid).memory_full_info().pss / MIB
+        mib = rollup_mib(psutil.Process(detector.pid), "Pss")
     finally:
         detector.terminate()
         await detector.wait()

@@ -145,7 +145,7 @@ class Diagnosis:
 
     @cached_property
     def _passed_together(self) -> frozenset[frozenset[str]]:
-        return frozenset(frozenset(run.members) for run in filter(self.evidence.thresholds.is_good, self.evidence.runs))
+        return frozenset(frozenset(run.members) for run in self.evidence.thresholds.good_runs)
 
     @cached_property
     def _across_bad_paths(self) -> frozenset[str]:

@@ -143,9 +143,6 @@ class Thresholds:
         is_slow = usual is not None and 0 < (run.objective or 0.0) < usual.slow_below
         return run.outcome is RunOutcome.BAD or (run.outcome is RunOutcome.GOOD and is_slow)
 
-    def is_good(self, run: GroupRun) -> bool:
-        return run.is_pass and not self.is_bad(run)
-
     def clears(self, run: GroupRun) -> bool:
         """Whether a good run of several nodes also shows that its members are healthy."""
         return run.objective is None or run.objective >= self._clears_from(run)

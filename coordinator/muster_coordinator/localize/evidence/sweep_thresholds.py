@@ -76,9 +76,6 @@ class SweepThresholds:
     def is_bad(self, run: GroupRun) -> bool:
         return self.like(run).is_bad(run)
 
-    def is_good(self, run: GroupRun) -> bool:
-        return self.like(run).is_good(run)
-
     @cached_property
     def are_links_shared(self) -> bool:
         """Whether runs of some kind reach so much less beside many other groups that contention must be the cause."""
@@ -103,17 +100,20 @@ class SweepThresholds:
         return tuple(compress(self.runs, self.bad))
 
     @cached_property
+    def _good(self) -> tuple[bool, ...]:
+        """For each run, whether it was good."""
+        return tuple(run.is_pass and not bad for run, bad in zip(self.runs, self.bad, strict=True))
+
+    @cached_property
     def good_runs(self) -> tuple[GroupRun, ...]:
         """The runs that were good."""
-        return tuple(run for run, bad in zip(self.runs, self.bad, strict=True) if run.is_pass and not bad)
+        return tuple(compress(self.runs, self._good))
 
     @cached_property
     def shown_healthy(self) -> tuple[frozenset[str], ...]:
         """For each run, the members that it has shown to be healthy: none unless it is good."""
-        return tuple(
-            self._shown_by(run) if run.is_pass and not bad else frozenset()
-            for run, bad in zip(self.runs, self.bad, strict=True)
-        )
+        runs = zip(self.runs, self._good, strict=True)
+        return tuple(self._shown_by(run) if good else frozenset() for run, good in runs)
 
     def _shown_by(self, run: GroupRun) -> frozenset[str]:
         """Of a good run. A run alone is enough if no node ran with others."""

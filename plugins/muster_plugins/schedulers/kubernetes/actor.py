@@ -36,6 +36,9 @@ _TRIES = 4
 Kubernetes, which taints a node that is cordoned; our own write of the condition, for the same finding; and one more.
 """
 
+_MOST_RESTORED = 100
+"""Nodes whose conditions one survey writes again, so that it ends soon. The others wait for their heartbeats."""
+
 
 class Actor:
     """The actor of one coordinator. It stays connected until it is closed.
@@ -58,9 +61,9 @@ class Actor:
     async def survey(self) -> Survey:
         """All nodes, with the state that the coordinator needs. Raises Unavailable if the nodes cannot be listed."""
         nodes = await self._client.nodes()
-        self._health.note(nodes)
-        with suppress(Unavailable):  # the heartbeats write it, too
-            await self._health.restore()
+        lost = self._health.note(nodes)
+        with suppress(Unavailable):  # the heartbeats write them, too
+            await self._health.write(lost[:_MOST_RESTORED])
         allowed = await asyncio.gather(*map(self._client.may, OF_THE_COORDINATOR))
         missing = [str(call) for call, is_allowed in zip(OF_THE_COORDINATOR, allowed, strict=True) if not is_allowed]
         ordinary = ordinary_kinds(nodes, self._gpu_resources)

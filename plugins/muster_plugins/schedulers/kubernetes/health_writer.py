@@ -24,9 +24,6 @@ _MOST_REFUSALS = 3
 Refusals that concern only one node do not count: a policy of the cluster may protect a node for any length of time.
 """
 
-_MOST_RESTORED = 100
-"""Nodes whose conditions one survey writes again, so that it ends soon. The others wait for their heartbeats."""
-
 log = structlog.get_logger()
 
 
@@ -49,24 +46,23 @@ class HealthWriter:
         self._client = client
         self._settings = settings
         self._known: dict[str, _Known] = {}
-        self._created_again: list[NodeHealthReport] = []
         self._turn = asyncio.Lock()
         self._refused: set[str] = set()  # the nodes whose last write was refused for reasons of their own
 
-    def note(self, nodes: Collection[KubernetesNode]) -> None:
-        """Stores the state of all nodes."""
+    def note(self, nodes: Collection[KubernetesNode]) -> list[NodeHealthReport]:
+        """Stores the state of all nodes. Returns the last report of each that was created again under its name.
+
+        These have lost their conditions.
+        """
         before, self._known = self._known, {}
         self._refused &= {node.name for node in nodes}
+        lost: list[NodeHealthReport] = []
         for node in nodes:
             last = before.get(node.name)
             self._remember(node, last.report if last else None)
             if last and last.report and last.node.metadata.uid != node.metadata.uid:
-                self._created_again.append(last.report)
-
-    async def restore(self) -> None:
-        """Repeats the last report of each node that was created again under its name; raises what `write` raises."""
-        reports, self._created_again = self._created_again[:_MOST_RESTORED], []
-        await self.write(reports)
+                lost.append(last.report)
+        return lost
 
     async def write(self, reports: Iterable[NodeHealthReport]) -> None:
         """Writes all that can be written. Raises Unavailable, with the first refusal, if the server was in trouble."""
