@@ -144,6 +144,20 @@ class Fleet:
             if (cursor := page["next_cursor"]) is None:
                 return items
 
+    def wait_until_stored(self, node: str) -> None:
+        """Returns when the coordinator has every run that the node has kept until now."""
+        kept = self.agents[node].kept_runs()
+
+        def missing() -> set[str]:
+            return kept - {run["id"] for run in self.runs(node)}
+
+        try:
+            wait_for(lambda: not missing(), f"the runs of {node}")
+        except AssertionError as error:
+            agent, coordinator = self.agents[node].text()[-10_000:], self.coordinator.text()[-10_000:]
+            state = {"missing": missing(), "health": self.agents[node].health}
+            raise AssertionError(f"{error}: {state}\n{node}:\n{agent}\ncoordinator:\n{coordinator}") from None
+
     # Sweeps
 
     def start_sweep(self, *nodes: str, check: str = "meeting", strategy: str = "whole", **params: Any) -> str:

@@ -24,6 +24,5 @@ def test_a_broker_that_is_killed_in_a_sweep_costs_time_only(fleet, book, eventua
     assert (ended["state"], ended["suspects"], ended["failed_nodes"]) == ("finished", [], []), ended
     assert sorted([*ended["cleared_nodes"], *ended["inconclusive"]]) == [*MEMBERS]
     for node in MEMBERS:
-        made = fleet.agents[node].kept_runs()
-        eventually(lambda node=node, made=made: made <= {run["id"] for run in fleet.runs(node)}, f"the runs of {node}")
+        fleet.wait_until_stored(node)
     fleet.wait_until_free(*MEMBERS)

@@ -3,11 +3,10 @@
 import pytest
 
 
-def check_delivered(fleet, eventually, *nodes):
+def check_delivered(fleet, *nodes):
     """Every run that a node has ever kept is in the database: none is missing, none is there twice."""
     for node in nodes:
-        kept = fleet.agents[node].kept_runs()
-        eventually(lambda node=node, kept=kept: kept <= {run["id"] for run in fleet.runs(node)}, f"runs of {node}")
+        fleet.wait_until_stored(node)
         runs = fleet.runs(node)
         numbers = sorted(run["seq"] for run in runs)
         assert numbers == list(range(1, len(runs) + 1))
@@ -30,7 +29,7 @@ def test_results_come_through_a_broker_that_is_killed_and_an_agent_with_it(fleet
     fleet.broker.start()
     fleet.agents["n2"].start()
     fleet.set_right()
-    check_delivered(fleet, eventually, *fleet.agents)
+    check_delivered(fleet, *fleet.agents)
     assert all(runs for runs in before.values())
 
 
@@ -39,7 +38,7 @@ def test_results_come_through_a_coordinator_that_is_killed(fleet, eventually):
     fleet.coordinator.kill()
     wait_for_results(fleet, eventually, *fleet.agents)
     fleet.start_coordinator()
-    check_delivered(fleet, eventually, *fleet.agents)
+    check_delivered(fleet, *fleet.agents)
 
 
 @pytest.mark.parametrize("victim", ["coordinator", "agent"])
@@ -51,7 +50,7 @@ def test_results_come_through_a_kill_at_any_moment(fleet, eventually, victim):
     eventually(lambda: fleet.agents["n3"].kept_runs() & asked, "some of the runs to have ended")
     part.kill()
     fleet.set_right()
-    check_delivered(fleet, eventually, "n3")
+    check_delivered(fleet, "n3")
 
 
 def test_a_group_outlives_a_broker_that_is_restarted(fleet, book, eventually):
@@ -67,4 +66,4 @@ def test_a_group_outlives_a_broker_that_is_restarted(fleet, book, eventually):
         fleet.wait_until_free("n1", "n2", "n3")  # connected again, and with nothing left to do
     ended = fleet.ended_sweep(sweep)
     assert (ended["state"], ended["verdict"]) == ("finished", "PASS"), ended
-    check_delivered(fleet, eventually, "n1", "n2", "n3")
+    check_delivered(fleet, "n1", "n2", "n3")

@@ -473,6 +473,8 @@ async def test_agents_hear_of_another_slowdown_with_the_next_heartbeat(url, monk
         assert (await said_by_coordinator(agent)).slowdown == 1
         monkeypatch.setattr(LoadMeter, "slowdown", 3)
         slowed_down = await said_by_coordinator(agent)
+        if slowed_down.slowdown == 1:  # the first one came twice: when it was published, and because it is kept
+            slowed_down = await said_by_coordinator(agent)
         await asyncio.sleep(1.0)
         async with client(url) as late:
             await late.subscribe(TOPICS.coordinator, qos=1)
