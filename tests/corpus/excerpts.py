@@ -20,7 +20,7 @@ _PREFIX = re.compile(
     (?:(?:\S+:\ )?kern:\ +\w+:\ \[[^\]]*\]:\ )?  # talosctl dmesg, with or without the node
     (?:\d{4}-\d\d-\d\dT[\d:.,+Z-]+\s)?       # a time as in ISO 8601
     (?:(?:\w+\ +\d+\ )?\d\d:\d\d:\d\d(?:\.\d+)?\ +)?  # the time of syslog
-    (?:(?:\S+\ )?kernel:\ )?                 # its host and program
+    (?:(?:\S+\ )?kernel:\ (?::\ )?|\w+\ kern\ kernel\ +)?  # its host and program, or its level and facility
     (?:\[[^\]]*\d\ ?\]\s?)?                  # the time of dmesg, also with --ctime or --reltime
     (?:\[\s*[TC]\d+\]\s)?                    # the thread or CPU that speaks
     """,

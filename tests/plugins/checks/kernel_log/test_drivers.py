@@ -103,6 +103,14 @@ FAULTS = [
         "ipmi_si IPI0001:00: ipmi_kcs_sm: kcs hosed: Not in read state for error2",
         "board_error INSPECT_HARDWARE IPI0001:00",
     ),
+    (
+        "dasd-eckd 0.0.f500: An error occurred in the DASD device driver, reason=09",
+        "disk_error INSPECT_HARDWARE 0.0.f500",
+    ),
+    (
+        "sfc 0000:38:00.0 (unnamed net_device) (uninitialized): MCPU watchdog reset at PC = 0x00051edc",
+        "nic_error INSPECT_HARDWARE 0000:38:00.0",
+    ),
     # No table knows this driver; its device is at a PCI address and does not answer.
     (
         "ioatdma 0000:00:04.1: Channel halted, chanerr = 2",
@@ -137,6 +145,12 @@ NO_FAULTS = [
     "amdgpu 0000:c1:00.0: [drm] *ERROR* [CRTC:80:crtc-0] flip_done timed out",
     "ice 0000:c1:00.1: Failed to configure RSS hash for VSI 8, error -5",
     "sfc 0000:5e:00.0: Insufficient resources for 12 XDP event queues (24 other channels, max 32)",
+    "amdgpu: sq_intr: error, detail 0x00000000, type 1, sh 1, priv 1, wave_id 3, simd_id 0, wgp_id 0",
+    "amdgpu 0000:83:00.0: amdgpu: To disable GECC, please reboot the system and load the amdgpu driver",
+    # A signal ended what a program had asked for.
+    "rbd: rbd0: failed to acquire exclusive lock: -512",
+    "nvme nvme1: rdma connection establishment failed (-512)",
+    "NFS: NFSv4 callback contains invalid cred",
     # No job needs what these drive.
     "iwlwifi 0000:06:00.0: Error sending REPLY_SCAN_CMD: time out after 2000ms.",
     "i915 0000:00:02.0: [drm] *ERROR* GuC load failed: status = 0x00000020",

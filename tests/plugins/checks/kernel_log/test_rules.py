@@ -508,6 +508,36 @@ REAL = [
         "[Hardware Error]: CPU 0: Machine Check: 0 Bank 4: a600000000020408\nPROCESSOR 0:706a1 TIME 1537152664",
         "machine_check_unreported WARNING INSPECT_HARDWARE None",
     ),
+    ("EEH: Frozen PHB#41-PE#10000 detected", "pcie_device_removed WARNING INSPECT_HARDWARE None"),
+    ("EEH: Frozen PE#1fd on PHB#3 detected", "pcie_device_removed WARNING INSPECT_HARDWARE None"),
+    (
+        "bnx2x: [bnx2x_timer:5811(enP23p1s0f3)]MFW seems hanged: drv_pulse (0x2ca) != mcp_pulse (0x7fff)",
+        "nic_health ERROR REBOOT_NODE None",
+    ),
+    ("hv_storvsc vmbus_0_1: cmd 0x2a scsi status 0x2 srb status 0x4", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "hv_storvsc fd1d2cbd-ce7c-535c-966b-eb5f811c95f0: tag#683 cmd 0x28 status: scsi 0x2 srb 0x4 hv 0xc0000001",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    ("drbd haqm1/0 drbd100: quorum( yes -> no )", "disk_error WARNING INSPECT_HARDWARE None"),
+    (
+        "gfs2: fsid=xapi-clusterd:16d3f769-afce-7d.0: fatal: I/O error(s)",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    ("OCFS2: File system is now read-only.", "file_system_lost ERROR INSPECT_HARDWARE None"),
+    ("F2FS-fs (nullb0): Stopped filesystem due to reason: 4", "file_system_lost ERROR INSPECT_HARDWARE None"),
+    (
+        "bcachefs (loop4): inconsistency detected - emergency read only at journal seq 8",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "ERROR: (device loop0): remounting filesystem as read-only",
+        "file_system_lost ERROR INSPECT_HARDWARE None",
+    ),
+    (
+        "drbd fastexport: peer( Secondary -> Unknown ) conn( Connected -> ProtocolError )",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
 ]
 
 SYNTHETIC = [
@@ -572,9 +602,28 @@ SYNTHETIC = [
         "XFS (nvme1n1): Filesystem has been shut down due to log error (0x2).",
         "file_system_lost ERROR INSPECT_HARDWARE None",
     ),
+    # arch/powerpc/kernel/eeh_driver.c
+    (
+        "EEH: PHB#41-PE#10000 has failed 6 times in the last hour and has been permanently disabled.",
+        "pcie_link_failed ERROR INSPECT_HARDWARE None",
+    ),
+    # drivers/net/ethernet/chelsio/cxgb4, emulex/benet and intel/ice
+    (
+        "cxgb4 0000:02:00.4: encountered fatal error, adapter stopped",
+        "nic_health ERROR REBOOT_NODE 0000:02:00.4",
+    ),
+    (
+        "be2net 0000:04:00.0: Unrecoverable Error detected in the adapter",
+        "nic_health ERROR REBOOT_NODE 0000:04:00.0",
+    ),
+    (
+        "ice 0000:4b:00.0: Firmware recovery mode detected. Limiting functionality.",
+        "nic_health ERROR REBOOT_NODE 0000:4b:00.0",
+    ),
 ]
 
 HARMLESS = [
+    "F2FS-fs (loop2): Stopped filesystem due to reason: 0",
     "",
     "Linux version 6.1.0-18-amd64",
     # Where the kernel was: in a crash, which has a line of its own, or in a notice for developers.
