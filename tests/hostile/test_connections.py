@@ -160,10 +160,14 @@ def has_ended(line: socket.socket) -> bool:
     return True
 
 
-def listeners(coordinator: Any) -> int:
+def listeners(coordinator: Any) -> int | None:
+    """How many listen; None while all connections are in use."""
     connection = http.client.HTTPConnection(urlsplit(coordinator.url).netloc, timeout=20)
     with contextlib.closing(connection):
         connection.request("GET", "/metrics")
-        text = connection.getresponse().read().decode()
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    if answer.status == http.HTTPStatus.SERVICE_UNAVAILABLE:
+        return None
     line = next(line for line in text.splitlines() if line.startswith("muster_event_listeners "))
     return int(float(line.split()[1]))
