@@ -7,18 +7,23 @@ they are enough to be compared with each other, they are from then on, as if the
 Example: of 64 nodes, 32 reach 450 alone and 32 reach 225, all within 3 %. Nobody is convicted. If only four of the
 slow ones have run alone, but 28 others are at half of normal at best with each other, the same holds for these four.
 
+While too few nodes tell what is normal, every slow one may be of such a kind, and others run alone.
+
 Takes O(n log n) for n nodes.
 """
 
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
 
-from muster_coordinator.localize.evidence.hardware import name_of
+from muster_coordinator.localize.evidence.hardware import ComparedKind, name_of
 from muster_coordinator.localize.evidence.history import NodeHistory
 from muster_coordinator.localize.evidence.reached import ALIKE, best_of_nodes
 from muster_coordinator.localize.evidence.slow_runs import Thresholds
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
+from muster_coordinator.localize.evidence.threshold import Threshold
 from muster_coordinator.localize.significance import crowds
 
 FEWEST, SHARE = 2, 0.25
@@ -32,21 +37,48 @@ where half of the nodes are older and nobody has declared it. As many faults are
 FEWEST_AT_LEAF = 3
 """Two nodes of one leaf may break alike; that three of them do is no chance."""
 
+FEWEST_NORMAL = 3
+"""So many nodes have to be normal alone before a slow one is at fault; in a fleet of three, both others.
+
+Prevents: two of four nodes are older, and nobody has declared it. One of them crashes with others and the second is
+half as fast as the two that are left.
+"""
+
+FEWEST_SEEN = 12
+"""So many nodes have to be seen while others may be as slow as a suspect, for all that their runs with others show. If
+a quarter of the fleet is as slow, twelve nodes show another one in 97 of 100 sweeps.
+
+Prevents: of 16 nodes, eight are older, nobody has declared it, and each pair has one of them. Leaf a is bad, so only
+its nodes run alone, beside a few controls. a2 is the only older one among them.
+"""
+
 
 def slow_alike(thresholds: SweepThresholds) -> Mapping[str, str]:
     """The nodes that are slow alone by a common cause, with the name of the kind that they are.
 
-    There are many of them, and they reach the same. Nodes of one declared kind are compared with each other.
+    There are many of them, or may be, and they reach the same. Nodes of one declared kind are compared with each other.
     """
     found: dict[str, str] = {}
-    if sum(len(run.members) == 1 for run in thresholds.runs) < FEWEST:  # as in most sweeps of large fleets
-        return found
-    for kind, nodes in thresholds.hardware.kinds.items():
-        for population in _apart(_shares_alone(thresholds.among(kind), thresholds.passed.intersection(nodes))):
-            if len(population) >= FEWEST:
+    for kind, alone in _runs_alone(thresholds):
+        for population in _apart(alone.alike):
+            if len(population) >= alone.fewest:
                 name = f"{name_of(kind)} at {statistics.median(population.values()):.0%} of normal"
                 found |= dict.fromkeys(population, name)
     return found
+
+
+def lacking_alone(thresholds: SweepThresholds) -> Iterator[tuple[Set[str], int]]:
+    """The nodes of each kind that may be as slow alone as a suspect, and how many of them have to run alone."""
+    return ((alone.unseen, alone.missing) for _, alone in _runs_alone(thresholds) if alone.missing)
+
+
+def _runs_alone(thresholds: SweepThresholds) -> Iterator[tuple[ComparedKind, "_RunsAlone"]]:
+    if sum(len(run.members) == 1 for run in thresholds.runs) < FEWEST:  # as in most sweeps of large fleets
+        return
+    for kind, nodes in thresholds.hardware.kinds.items():
+        among = thresholds.among(kind)
+        if among.alone is not None:
+            yield kind, _RunsAlone(among, among.alone, frozenset(nodes), thresholds.passed.intersection(nodes))
 
 
 def may_be_slow_alike(histories: Iterable[NodeHistory], thresholds: SweepThresholds) -> bool:
@@ -72,37 +104,81 @@ def _apart(shares: Mapping[str, float]) -> Iterator[Mapping[str, float]]:
         yield population
 
 
-def _shares_alone(thresholds: Thresholds, passed: frozenset[str]) -> Mapping[str, float]:
-    """The nodes that are slow alike in the runs of these thresholds, each with its share of normal alone.
+@dataclass(frozen=True)
+class _RunsAlone:
+    """What the `nodes` of one declared kind reach alone. `passed` are those that have passed with others."""
 
-    `passed` are the nodes that have passed. What more nodes have reached than may lie is normal, even if most that have
-    run alone are slow.
-    """
-    if thresholds.alone is None:
-        return {}
-    alone = best_of_nodes(run for run in thresholds.runs if len(run.members) == 1)
-    best = sorted(alone.values(), reverse=True)[thresholds.liars :]
-    normal = max((thresholds.alone.typical, *best[:1]))
-    threshold = thresholds.alone_for(normal) or thresholds.alone
-    slow = {node: value for node, value in alone.items() if 0 < value < threshold.slow_below}
-    telling = _telling(thresholds, passed, slow.keys()).union(node for node, value in alone.items() if value > 0)
-    enough = max(FEWEST, SHARE * len(telling))
-    shares = {node: value / normal for node, value in slow.items()}
-    alike = crowds(slow, ALIKE, enough) | _alike_at_a_leaf(thresholds, passed, slow)
-    alike |= _as_slow_as_others(thresholds, shares)
-    return {node: shares[node] for node in alike}
+    thresholds: Thresholds
+    typical: Threshold
+    nodes: Set[str]
+    passed: Set[str]
 
+    @cached_property
+    def best(self) -> Mapping[str, float]:
+        """The highest value of each node that has one."""
+        best = best_of_nodes(run for run in self.thresholds.runs if len(run.members) == 1)
+        return {node: value for node, value in best.items() if value > 0}
 
-def _telling(thresholds: Thresholds, passed: frozenset[str], slow: Set[str]) -> frozenset[str]:
-    """The nodes whose passing with others shows that they are not as slow alone as these are.
+    @cached_property
+    def normal(self) -> float:
+        """What more nodes have reached than may lie is normal, even if most that have run alone are slow."""
+        best = sorted(self.best.values(), reverse=True)[self.thresholds.liars :]
+        return max((self.typical.typical, *best[:1]))
 
-    Rule: they have reached clearly more than a node that passes with others although it is slow alone. Prevents: seven
-    of twelve nodes have a power limit, and every pair has one of them, so all pass. Only two of the seven run alone,
-    and one of them would be convicted.
-    """
-    together = best_of_nodes(run for run in thresholds.runs if len(run.members) > 1)
-    hidden = max((together.get(node, 0.0) for node in passed & slow), default=0.0)
-    return frozenset(node for node in passed if together.get(node, 0.0) > ALIKE * hidden)
+    @cached_property
+    def slow(self) -> Mapping[str, float]:
+        """The slow nodes, with what they reach."""
+        threshold = self.thresholds.alone_for(self.normal) or self.typical
+        return {node: value for node, value in self.best.items() if value < threshold.slow_below}
+
+    @cached_property
+    def _together(self) -> Mapping[str, float]:
+        """The highest value of each node with others."""
+        return best_of_nodes(run for run in self.thresholds.runs if len(run.members) > 1)
+
+    @cached_property
+    def _telling(self) -> Set[str]:
+        """The nodes that have run alone, and those whose passing with others shows that they are not slow alone.
+
+        Rule: they have reached clearly more than a node that passes with others although it is slow alone. Prevents:
+        seven of twelve nodes have a power limit, and every pair has one of them, so all pass. Only two of the seven run
+        alone, and one of them would be convicted.
+        """
+        hidden = max((self._together.get(node, 0.0) for node in self.passed & self.slow.keys()), default=0.0)
+        return self._better_than(hidden) | self.best.keys()
+
+    @cached_property
+    def _seen(self) -> Set[str]:
+        """The nodes that have run alone, and those that reach clearly more with others than every slow node alone."""
+        return self._better_than(max(self.slow.values(), default=0.0)) | self.best.keys()
+
+    def _better_than(self, level: float) -> Set[str]:
+        return {node for node in self.passed if self._together.get(node, 0.0) > ALIKE * level}
+
+    @property
+    def unseen(self) -> Set[str]:
+        """The nodes that may be as slow alone as the slow ones."""
+        return self.nodes - self._seen
+
+    @cached_property
+    def missing(self) -> int:
+        """How many of the unseen nodes have to run alone before a slow one is known to be no kind of its own."""
+        for_normal = min(FEWEST_NORMAL, len(self.nodes) - 1) - len(self._seen - self.slow.keys())
+        for_others = 0 if self.passed <= self._seen else FEWEST_SEEN - len(self._seen)
+        return max(0, for_normal, for_others) if self.slow else 0
+
+    @property
+    def fewest(self) -> int:
+        """How many slow nodes may have a common cause."""
+        return 1 if self.missing else FEWEST
+
+    @cached_property
+    def alike(self) -> Mapping[str, float]:
+        """The nodes that are slow by a common cause, or may be, each with its share of normal."""
+        enough = 1 if self.missing else max(FEWEST, SHARE * len(self._telling))
+        shares = {node: value / self.normal for node, value in self.slow.items()}
+        found = crowds(self.slow, ALIKE, enough) | _alike_at_a_leaf(self.thresholds, self.passed, self.slow)
+        return {node: shares[node] for node in found | _as_slow_as_others(self.thresholds, shares)}
 
 
 def _alike_at_a_leaf(thresholds: Thresholds, passed: Set[str], slow: Mapping[str, float]) -> frozenset[str]:

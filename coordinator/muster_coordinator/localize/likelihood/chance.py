@@ -42,8 +42,10 @@ FEWEST_BUSY, SHARE_BUSY = 2, 0.075
 """From this number, and this share of the runs across leaves, SLOW_BY_CONTENTION explains the slow ones better than
 SLOW_BY_CHANCE does. One may always be a straggler."""
 
-LEAST_REACHED = 0.05
-"""A share of normal. A run that reached less, or nothing, is as good as broken."""
+LEAST_REACHED, BROKEN = 0.05, 0.01
+"""Shares of normal: what a slow run reaches at least, and what stands for a run that broke. A part breaks runs or slows
+them. Prevents: path a-b hangs. a4 met b1 across it, and straggles once alone, at 0.06. That would be the same twice.
+"""
 
 MEAN_LOSS = 0.7
 """Of slow runs, as a logarithm. Small losses are more frequent than large ones: of runs whose durations have a heavy
@@ -106,10 +108,11 @@ class Chances:
         return self._for_any_reason[self._crowd(run)]
 
     def reached(self, run: GroupRun) -> float:
-        """What a run reached, as the logarithm of a share of normal."""
+        """What a run reached, as the logarithm of a share of normal, or of BROKEN."""
         normal = self.evidence.thresholds.normal(run)
-        share = run.objective / normal if run.objective and normal else 0.0
-        return math.log(min(max(share, LEAST_REACHED), 1.0))
+        if not run.objective or not normal:
+            return math.log(BROKEN)
+        return math.log(min(max(run.objective / normal, LEAST_REACHED), 1.0))
 
     def _crowd(self, run: GroupRun) -> Crowd:
         thresholds, few = self.evidence.thresholds, self.evidence.fabric.few_beside

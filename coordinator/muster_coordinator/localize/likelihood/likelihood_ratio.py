@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from muster_coordinator.localize.evidence.evidence import GroupEvidence
-from muster_coordinator.localize.likelihood.chance import Chance, Chances, expected_density, kernel
+from muster_coordinator.localize.likelihood.chance import LEAST_REACHED, Chance, Chances, expected_density, kernel
 from muster_coordinator.localize.significance import FALSE_NODES
 from muster_coordinator.model.probes import GroupRun
 
@@ -82,8 +82,8 @@ class LikelihoodRatios:
         return self._chances.are_links_busy
 
     def log_share(self, run: GroupRun) -> float:
-        """What a run reached, as the logarithm of a share of normal."""
-        return self._chances.reached(run)
+        """What a run reached, as the logarithm of a share of normal; next to nothing if it broke."""
+        return max(self._chances.reached(run), math.log(LEAST_REACHED))
 
     def log_ratio(self, bad: Sequence[GroupRun], good: int = 0) -> float:
         """The logarithm of the ratio for a part with these bad runs and a number of `good` ones; 0 without any."""

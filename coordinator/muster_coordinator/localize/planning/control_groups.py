@@ -19,6 +19,7 @@ Pools = Mapping[ComparedKind, PartnerPool]
 
 ALONE = "{} has passed and shows what a node alone should reach"
 ALONE_AGAIN = "{} was slower alone than other nodes that have passed, perhaps by chance"
+UNSEEN = "{} may be as slow alone as a suspect, and of the same kind"
 ACROSS = "{} and {} have passed and show what nodes of different leaves reach while few groups run"
 AT_LEAF = "{} and {} have passed and show whether leaf {} is bad while {} runs"
 
@@ -26,7 +27,8 @@ AT_LEAF = "{} and {} have passed and show whether leaf {} is bad while {} runs"
 def control_groups(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) -> list[Probe]:
     """The controls beside these probes, from the healthy nodes in the pools that are free."""
     found = [*_alone(probes, diagnosis.evidence, pools), *_at_leaves(probes, diagnosis, pools)]
-    return [*found, *_across([*probes, *found], diagnosis.evidence, pools)]
+    found += _across([*probes, *found], diagnosis.evidence, pools)
+    return [*found, *(_unseen_alone(diagnosis.evidence, pools) if diagnosis.abilities.alone else ())]
 
 
 def alone_again(suspects: Iterable[str], evidence: GroupEvidence) -> Iterator[Probe]:
@@ -51,6 +53,15 @@ def _alone(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> It
             found += pools[kind].rest()[: MANY_ALONE * thresholds.liars - len(found)]
             pools[kind].withdraw(found)
         yield from (Probe((node,), ALONE.format(node)) for node in found)
+
+
+def _unseen_alone(evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:
+    """Nodes that run alone because too few have shown whether a slow one is of a kind of its own."""
+    for unseen, missing in evidence.lacking_alone:
+        free = [node for pool in pools.values() for node in pool.rest() if node in unseen][:missing]
+        for pool in pools.values():
+            pool.withdraw(free)
+        yield from (Probe((node,), UNSEEN.format(node)) for node in free)
 
 
 def _across(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:

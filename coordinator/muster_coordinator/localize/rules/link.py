@@ -70,8 +70,21 @@ class LinkFaults:
         return {
             node: self._culprit(node, [run for run in runs if self._isolated.keys().isdisjoint(run.others(node))])
             for node, runs in self._isolated.items()
-            if node not in self._excused and self._is_distinct_from_its_link(node) and not self.lacks_control(node)
+            if node not in self._excused
+            and self._is_distinct_from_its_link(node)
+            and not self.lacks_control(node)
+            and not self.may_be_its_uplinks(node)
         }
+
+    def may_be_its_uplinks(self, node: str) -> bool:
+        """Rule: where links are busy, no link of a node is convicted whose leaf nobody has declared, unlike others.
+
+        Prevents: a4 has no label, and its leaf has few uplinks, which others fill. It passes alone, and is slow with
+        everyone.
+        """
+        nodes = self.clearance.nodes
+        is_unplaced = nodes.evidence.sites[node].leaf is None and bool(nodes.evidence.fabric.leaves)
+        return is_unplaced and nodes.ratios.are_links_busy
 
     def needs_control(self, node: str) -> bool:
         """Whether the next bad run with a partner would convict the link of a node if there were a control."""

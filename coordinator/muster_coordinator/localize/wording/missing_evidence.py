@@ -21,6 +21,7 @@ TOO_FEW_OF_ITS_KIND = (
 THREE_NODES = 3
 """With two, a slow run may be the fault of either, and there is no other run to compare it with."""
 
+SUCH_AS = "such as GPU model, power limit or driver"
 NO_PARTNER = "with another node that passes; this sweep has found none"
 
 
@@ -55,13 +56,17 @@ def _missing_with_others(diagnosis: Diagnosis, node: str) -> str | None:
     return _missing_as_it_fails_alike(diagnosis, node)
 
 
+def _missing_as_others_may_be_as_slow(others: frozenset[str]) -> str:
+    if others:
+        return f"alone it is as slow as {_names(others)}: look what they have in common, {SUCH_AS}"
+    return f"it is slow alone, and too few others have shown what is normal: look what sets it apart, {SUCH_AS}"
+
+
 def _missing_as_it_fails_alike(diagnosis: Diagnosis, node: str) -> str | None:
     """What to find out about a node that fails just like others; None if it does not."""
-    if node in diagnosis.evidence.hardware.slow_alike:
-        others = _names(frozenset(diagnosis.evidence.hardware.slow_alike) - {node})
-        return (
-            f"alone it is as slow as {others}: look what they have in common, such as GPU model, power limit or driver"
-        )
+    slow = frozenset(diagnosis.evidence.hardware.slow_alike)
+    if node in slow:
+        return _missing_as_others_may_be_as_slow(slow - {node})
     if node in diagnosis.links.one_switch.perhaps_behind:
         return "it fails like several nodes of another leaf: check where it stands"
     if node in diagnosis.links.one_switch.alike_at_a_leaf:
@@ -106,10 +111,13 @@ def _company(diagnosis: Diagnosis, node: str) -> str:
 
 
 def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
-    """The number of further bad runs with partners that would convict it."""
-    if diagnosis.links.lacks_control(node) and not diagnosis.links.partners_missing(node):
+    """The number of further bad runs with partners that would convict it, or what else would."""
+    missing = diagnosis.links.partners_missing(node)
+    if not missing and diagnosis.links.may_be_its_uplinks(node):
+        return "declare its leaf, because others may only fill the links of that leaf"
+    if not missing and diagnosis.links.lacks_control(node):
         return f"it needs one more run beside other nodes of leaf {diagnosis.evidence.sites[node].leaf} that pass"
-    missing = max(diagnosis.links.partners_missing(node), 1)
+    missing = max(missing, 1)
     times = "one more run" if missing == 1 else f"{missing} more runs, each"
     return f"it needs at least {times} {_company(diagnosis, node)}"
 

@@ -1,7 +1,8 @@
 """Nodes that are slow alike in themselves are a population and no culprits."""
 
 import pytest
-from tests.coordinator.localize.runs import culprits, diagnosed, fleet, ran
+from tests.cases import cases
+from tests.coordinator.localize.runs import culprits, diagnosed, failed, fleet, ran
 
 from muster_coordinator.localize.rules.culprit import Part
 from muster_coordinator.localize.wording.missing_evidence import missing_evidence
@@ -112,3 +113,41 @@ def test_three_nodes_of_a_leaf_that_are_slow_alike_have_something_in_common(slow
     alone = [ran(f"n{number}", at=2.0) for number in (*range(20, 24), *range(48 + slow, 54))]
     alone += [ran(f"n{number}", at=1.0) for number in range(48, 48 + slow) for _ in range(3)]
     assert bool(diagnosed(sites, *passed, *bad, *alone).nodes.convicted) == convicted
+
+
+def behind_a_leaf(*others_alone: float, pairs_at: float = 0.9) -> list[GroupRun]:
+    """Leaf0 of 16 nodes lets through less than pairs elsewhere reach. n0 reaches 1.0 alone, others from n4 on these."""
+    slow = [ran("n0", "n1", at=0.5), ran("n2", "n3", at=0.5)]
+    passed = [ran(f"n{n}", f"n{n + 1}", at=pairs_at) for n in range(4, 16, 2)]
+    alone = [ran(f"n{number}", at=at) for number, at in enumerate(others_alone, start=4)]
+    return [*slow, *passed, *alone, *(ran("n0", at=1.0) for _ in range(3))]
+
+
+@cases(
+    ("pairs_at", "alone", "convicted"),
+    [
+        (0.9, (2.0,) * 4, False),
+        (0.9, (2.0,) * 11, True),
+        (0.9, (2.0,) * 8 + (1.0,) * 3, False),
+        (1.5, (2.0,) * 4, True),
+    ],
+)
+def test_a_slow_node_may_be_one_of_many_that_nobody_has_seen(
+    pairs_at: float, alone: tuple[float, ...], *, convicted: bool
+) -> None:
+    """Each pair may have an older node. Twelve runs alone would show one, and so would faster pairs."""
+    diagnosis = diagnosed(fleet(16, leaf_of=4), *behind_a_leaf(*alone, pairs_at=pairs_at))
+    assert ("n0" in diagnosis.convicted) is convicted
+    assert ("n0" in diagnosis.evidence.hardware.slow_alike) is not convicted
+    if alone == (2.0,) * 4 and not convicted:
+        assert missing_evidence(diagnosis)["n0"].startswith("it is slow alone, and too few others have shown what is")
+
+
+def test_two_normal_nodes_convict_none_of_four() -> None:
+    """n0 is broken. Of the others, n2 is half as fast, or the other two are twice as fast as usual."""
+    pairs = [ran("n1", "n2", at=0.75), ran("n2", "n3", at=0.75), ran("n1", "n3"), ran("n1", "n3")]
+    alone = [ran("n1", at=2.0), ran("n3", at=2.0), ran("n2", at=1.0)]
+    broken = [failed("n0", "n3"), failed("n0", "n2"), failed("n0")]
+    assert diagnosed(fleet(4), *pairs, *alone, *broken).convicted == {"n0"}
+    well = [ran("n0", "n3"), ran("n0", "n2", at=0.75), ran("n0", at=2.0)]
+    assert diagnosed(fleet(4), *pairs, *alone, *well).convicted == {"n2"}

@@ -236,6 +236,18 @@ def test_a_control_that_may_have_straggled_runs_again_before_it_is_a_partner() -
     assert all(("n4",) in asked(diagnosis, seed=seed) for seed in SEEDS)
 
 
+def test_others_run_alone_while_a_slow_node_may_be_one_of_many() -> None:
+    """Each pair reached what n0 alone would allow. Twelve nodes have to be seen, and five are."""
+    pairs = [ran("n0", "n1", at=0.5), *(ran(f"n{n}", f"n{n + 1}", at=0.9) for n in range(2, 24, 2))]
+    seen = [*(ran("n0", at=1.0) for _ in range(3)), *(ran(f"n{n}", at=2.0) for n in (1, 2, 4, 6))]
+    diagnosis = diagnosed(fleet(24), *pairs, *seen)
+    for seed in SEEDS:
+        alone = {group[0] for group in asked(diagnosis, seed=seed) if len(group) == 1}
+        assert len(alone) == 7
+        assert alone.isdisjoint({"n0", "n1", "n2", "n4", "n6"})
+    assert len({frozenset(asked(diagnosis, seed=seed)) for seed in SEEDS}) > 1, "they are drawn"
+
+
 def test_one_path_of_a_leaf_is_tried_at_a_time() -> None:
     """Others that fill the links of the leaf slow all its paths at once."""
     slow = [replace(ran("n0", "n16", at=0.3), beside=31), replace(ran("n1", "n32", at=0.3), beside=31)]

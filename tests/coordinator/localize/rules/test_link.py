@@ -8,6 +8,7 @@ from tests.coordinator.localize.runs import THREE_LEAVES, culprits, diagnosed, f
 
 from muster_coordinator.localize.diagnosis import Diagnosis
 from muster_coordinator.localize.rules.culprit import Part
+from muster_coordinator.localize.wording.missing_evidence import missing_evidence
 from muster_coordinator.model.probes import GroupRun, Site
 
 PASSED = [ran("a1", "b1"), ran("a2", "b2"), ran("a3", "c1"), ran("b3", "c2"), ran("b4", "c3")]
@@ -39,6 +40,20 @@ def test_a_link_that_hangs_is_named() -> None:
     hanging = [failed("a4", partner) for partner in ("c4", "a1", "b1", "c2")]
     alone = [ran("a4", at=1.48), *map(ran, ("b2", "c1"))]
     assert culprits(diagnosed(THREE_LEAVES, *PASSED, *hanging, *alone)) == {(Part.NODE_LINK, "a4")}
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_where_links_are_busy_no_link_without_a_leaf_is_convicted(*, busy: bool) -> None:
+    """What a4 reaches may be what the uplinks of its leaf let through, and nobody knows its leaf."""
+    sites = {**THREE_LEAVES, "a4": replace(THREE_LEAVES["a4"], leaf=None)}
+    others = [ran("a1", "c1", at=0.5), ran("b2", "c2", at=0.5)] if busy else []
+    passed = [*PASSED, *(ran(*pair) for pair in (("a1", "c4"), ("b2", "c1"), ("b1", "c2")))]
+    bad = [ran("a4", partner, at=0.3) for partner in ("a2", "a3", "b1", "b4", "c1", "c3")]
+    alone = [ran("a4"), ran("a2"), ran("b1"), ran("c1")]
+    diagnosis = diagnosed(sites, *passed, *others, *bad, *alone)
+    assert diagnosis.nodes.ratios.are_links_busy is busy
+    assert culprits(diagnosis) == (set() if busy else {(Part.NODE_LINK, "a4")})
+    assert ("declare its leaf" in missing_evidence(diagnosis).get("a4", "")) is busy
 
 
 def test_a_run_of_two_bad_links_is_evidence_against_neither() -> None:

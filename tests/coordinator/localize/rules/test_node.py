@@ -49,9 +49,17 @@ def test_more_than_half_of_the_rails_are_the_link() -> None:
     ids=["another crashes alone, too", "another passes alone"],
 )
 def test_the_crash_of_another_counts_against_no_straggler(own: GroupRun, convicted: set) -> None:
-    """It was slow alone once, which chance explains."""
-    runs = [*well(16), crashed("n0", "n1", by=("n0",)), own, ran("n1", at=0.02), *(ran(f"n{n}") for n in range(4, 9))]
+    """It ran into its deadline alone once, which chance explains."""
+    late = replace(failed("n1"), hard=False)
+    runs = [*well(16), crashed("n0", "n1", by=("n0",)), own, late, *(ran(f"n{n}") for n in range(4, 9))]
     assert diagnosed(fleet(16), *runs).convicted == convicted
+
+
+def test_a_run_that_broke_says_nothing_about_how_slow_a_node_is() -> None:
+    """A path hangs. n0 met n1 across it, and straggles once alone; nearly nothing is not nothing."""
+    runs = [*well(16), failed("n0", "n1"), ran("n0", at=0.02), *(ran(f"n{n}") for n in range(4, 9))]
+    assert not diagnosed(fleet(16), *runs).convicted
+    assert diagnosed(fleet(16), *runs, ran("n0", at=0.02)).convicted == {"n0"}
 
 
 PASSED = [ran("a1", "b1"), ran("a2", "b2"), ran("b3", "c2"), ran("b4", "c3"), ran("a4", "c4")]
