@@ -163,9 +163,11 @@ class _RunsAlone:
     @cached_property
     def missing(self) -> int:
         """How many of the unseen nodes have to run alone before a slow one is known to be no kind of its own."""
+        if not self.slow:
+            return 0
         for_normal = min(FEWEST_NORMAL, len(self.nodes) - 1) - len(self._seen - self.slow.keys())
         for_others = 0 if self.passed <= self._seen else FEWEST_SEEN - len(self._seen)
-        return max(0, for_normal, for_others) if self.slow else 0
+        return max(0, for_normal, for_others)
 
     @property
     def fewest(self) -> int:
