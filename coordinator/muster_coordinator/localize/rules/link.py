@@ -77,14 +77,14 @@ class LinkFaults:
         }
 
     def may_be_its_uplinks(self, node: str) -> bool:
-        """Rule: where links are busy, no link of a node is convicted whose leaf nobody has declared, unlike others.
+        """Rule: where links are busy, no link is convicted of a node that is known to share its leaf with no other.
 
-        Prevents: a4 has no label, and its leaf has few uplinks, which others fill. It passes alone, and is slow with
-        everyone.
+        Prevents: the leaf of a4 has few uplinks, which others fill, and the other nodes there have no label. a4 passes
+        alone, and is slow with everyone.
         """
         nodes = self.clearance.nodes
-        is_unplaced = nodes.evidence.sites[node].leaf is None and bool(nodes.evidence.fabric.leaves)
-        return is_unplaced and nodes.ratios.are_links_busy
+        fabric = nodes.evidence.fabric
+        return bool(fabric.leaves) and not fabric.neighbours(node) and nodes.ratios.are_links_busy
 
     def needs_control(self, node: str) -> bool:
         """Whether the next bad run with a partner would convict the link of a node if there were a control."""

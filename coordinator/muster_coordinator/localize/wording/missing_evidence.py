@@ -114,7 +114,7 @@ def _partners_missing(diagnosis: Diagnosis, node: str) -> str:
     """The number of further bad runs with partners that would convict it, or what else would."""
     missing = diagnosis.links.partners_missing(node)
     if not missing and diagnosis.links.may_be_its_uplinks(node):
-        return "declare its leaf, because others may only fill the links of that leaf"
+        return "declare which nodes share its leaf, because others may only fill the links of that leaf"
     if not missing and diagnosis.links.lacks_control(node):
         return f"it needs one more run beside other nodes of leaf {diagnosis.evidence.sites[node].leaf} that pass"
     missing = max(missing, 1)

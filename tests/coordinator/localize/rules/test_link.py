@@ -42,10 +42,13 @@ def test_a_link_that_hangs_is_named() -> None:
     assert culprits(diagnosed(THREE_LEAVES, *PASSED, *hanging, *alone)) == {(Part.NODE_LINK, "a4")}
 
 
+@pytest.mark.parametrize("leaf", [None, "d"])
 @pytest.mark.parametrize("busy", [False, True])
-def test_where_links_are_busy_no_link_without_a_leaf_is_convicted(*, busy: bool) -> None:
-    """What a4 reaches may be what the uplinks of its leaf let through, and nobody knows its leaf."""
-    sites = {**THREE_LEAVES, "a4": replace(THREE_LEAVES["a4"], leaf=None)}
+def test_where_links_are_busy_no_link_of_a_node_alone_at_its_leaf_is_convicted(
+    leaf: str | None, *, busy: bool
+) -> None:
+    """What a4 reaches may be what the uplinks of its leaf let through."""
+    sites = {**THREE_LEAVES, "a4": replace(THREE_LEAVES["a4"], leaf=leaf)}
     others = [ran("a1", "c1", at=0.5), ran("b2", "c2", at=0.5)] if busy else []
     passed = [*PASSED, *(ran(*pair) for pair in (("a1", "c4"), ("b2", "c1"), ("b1", "c2")))]
     bad = [ran("a4", partner, at=0.3) for partner in ("a2", "a3", "b1", "b4", "c1", "c3")]
@@ -53,7 +56,7 @@ def test_where_links_are_busy_no_link_without_a_leaf_is_convicted(*, busy: bool)
     diagnosis = diagnosed(sites, *passed, *others, *bad, *alone)
     assert diagnosis.nodes.ratios.are_links_busy is busy
     assert culprits(diagnosis) == (set() if busy else {(Part.NODE_LINK, "a4")})
-    assert ("declare its leaf" in missing_evidence(diagnosis).get("a4", "")) is busy
+    assert ("declare which nodes share its leaf" in missing_evidence(diagnosis).get("a4", "")) is busy
 
 
 def test_a_run_of_two_bad_links_is_evidence_against_neither() -> None:
