@@ -44,9 +44,7 @@ def test_a_link_that_hangs_is_named() -> None:
 
 @pytest.mark.parametrize("leaf", [None, "d"])
 @pytest.mark.parametrize("busy", [False, True])
-def test_where_links_are_busy_no_link_of_a_node_alone_at_its_leaf_is_convicted(
-    leaf: str | None, *, busy: bool
-) -> None:
+def test_where_links_are_busy_no_link_of_a_node_alone_at_its_leaf_is_convicted(leaf: str | None, *, busy: bool) -> None:
     """What a4 reaches may be what the uplinks of its leaf let through."""
     sites = {**THREE_LEAVES, "a4": replace(THREE_LEAVES["a4"], leaf=leaf)}
     others = [ran("a1", "c1", at=0.5), ran("b2", "c2", at=0.5)] if busy else []
