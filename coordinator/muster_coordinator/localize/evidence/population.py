@@ -60,10 +60,9 @@ def slow_alike(thresholds: SweepThresholds) -> Mapping[str, str]:
     """
     found: dict[str, str] = {}
     for kind, alone in _runs_alone(thresholds):
-        for population in _apart(alone.alike):
-            if len(population) >= alone.fewest:
-                name = f"{name_of(kind)} at {statistics.median(population.values()):.0%} of normal"
-                found |= dict.fromkeys(population, name)
+        for population in alone.populations():
+            name = f"{name_of(kind)} at {statistics.median(population.values()):.0%} of normal"
+            found |= dict.fromkeys(population, name)
     return found
 
 
@@ -157,7 +156,7 @@ class _RunsAlone:
 
     @property
     def unseen(self) -> Set[str]:
-        """The nodes that may be as slow alone as the slow ones."""
+        """The nodes that may be as slow alone as the slow ones are."""
         return self.nodes - self._seen
 
     @cached_property
@@ -169,18 +168,14 @@ class _RunsAlone:
         for_others = 0 if self.passed <= self._seen else FEWEST_SEEN - len(self._seen)
         return max(0, for_normal, for_others)
 
-    @property
-    def fewest(self) -> int:
-        """How many slow nodes may have a common cause."""
-        return 1 if self.missing else FEWEST
-
-    @cached_property
-    def alike(self) -> Mapping[str, float]:
+    def populations(self) -> Iterator[Mapping[str, float]]:
         """The nodes that are slow by a common cause, or may be, each with its share of normal."""
-        enough = 1 if self.missing else max(FEWEST, SHARE * len(self._telling))
+        fewest, share = (1, 0.0) if self.missing else (FEWEST, SHARE)
         shares = {node: value / self.normal for node, value in self.slow.items()}
-        found = crowds(self.slow, ALIKE, enough) | _alike_at_a_leaf(self.thresholds, self.passed, self.slow)
-        return {node: shares[node] for node in found | _as_slow_as_others(self.thresholds, shares)}
+        found = crowds(self.slow, ALIKE, max(fewest, share * len(self._telling)))
+        found |= _alike_at_a_leaf(self.thresholds, self.passed, self.slow)
+        alike = {node: shares[node] for node in found | _as_slow_as_others(self.thresholds, shares)}
+        return (population for population in _apart(alike) if len(population) >= fewest)
 
 
 def _alike_at_a_leaf(thresholds: Thresholds, passed: Set[str], slow: Mapping[str, float]) -> frozenset[str]:
