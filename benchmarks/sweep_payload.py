@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, median_of
 from benchmarks.fleet import BYTE_CODE, ROOT, Fleet, interpreter
+from benchmarks.free_ports import free_port
 from benchmarks.sweep_agents import VARIABLES, fleet_of
 
 from muster.errors import Unavailable
@@ -96,8 +97,13 @@ class Program:
 
 
 def torchruns(pairs: int, params: Json) -> list[Program]:
-    """A torchrun for every pair."""
-    return [Program([*TORCHRUN, json.dumps(params)]) for _ in range(pairs)]
+    """A torchrun for every pair.
+
+    torchrun draws a free port and lets go of it, and somebody else may get it before rank 0 has imported torch. So the
+    ranks meet at a port that nobody else is given.
+    """
+    command = [*TORCHRUN, json.dumps(params)]
+    return [Program(command, {"MEETING_PORT": str(free_port())}) for _ in range(pairs)]
 
 
 def bare_ranks(pairs: int, params: Json) -> list[Program]:

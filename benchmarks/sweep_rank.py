@@ -1,7 +1,7 @@
 """One rank of the collective that a sweep runs, without an agent: what torchrun starts in the benchmark.
 
 Everything but the parameters is in torch's environment variables. A rank 0 that inherits a socket which listens on
-MASTER_PORT finds its descriptor in LISTEN_FD.
+MASTER_PORT finds its descriptor in LISTEN_FD. MEETING_PORT takes the place of MASTER_PORT.
 """
 
 import json
@@ -37,7 +37,7 @@ class DirectContext:
             local_rank=0,  # each rank stands for a node of its own
             world_size=int(os.environ["WORLD_SIZE"]),
             master_addr=os.environ["MASTER_ADDR"],
-            master_port=int(os.environ["MASTER_PORT"]),
+            master_port=int(os.environ.get("MEETING_PORT") or os.environ["MASTER_PORT"]),
             listen_fd=int(os.environ["LISTEN_FD"]) if "LISTEN_FD" in os.environ else None,
         )
 
