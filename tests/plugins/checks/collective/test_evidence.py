@@ -91,6 +91,7 @@ def test_a_slow_rail_slows_all_and_shows_by_rail(torch_child, pair):
     """All ranks together are as slow as the slow rail; one rail after the other, only that rail is slow."""
     nodes = pair({"kind": "slow_rail", "device": 1, "factor": 300})
     answers = torch_child.ask("collective", *nodes, params=QUICK | {"by_rail": True}, ranks=[2, 2])
+    assert all("metrics" in answer for answer in answers), answers
     healthy, slow = answers[0]["metrics"]["rail_busbw_gbps"]
     assert max(slow, *measured(answers, "busbw_gbps")) < healthy / 2
 
