@@ -37,7 +37,7 @@ class DirectContext:
             local_rank=0,  # each rank stands for a node of its own
             world_size=int(os.environ["WORLD_SIZE"]),
             master_addr=os.environ["MASTER_ADDR"],
-            master_port=int(os.environ.get("MEETING_PORT") or os.environ["MASTER_PORT"]),
+            master_port=int(os.environ.get("MEETING_PORT", os.environ["MASTER_PORT"])),
             listen_fd=int(os.environ["LISTEN_FD"]) if "LISTEN_FD" in os.environ else None,
         )
 

@@ -13,7 +13,7 @@ Each cached property takes time in proportion to the number of runs times their 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -21,7 +21,7 @@ from itertools import combinations
 from muster_coordinator.localize.evidence.fabric import KnownFabric, Path, sides_of
 from muster_coordinator.localize.evidence.hardware import ComparedKind, KnownHardware
 from muster_coordinator.localize.evidence.history import NodeHistory, suspected_members
-from muster_coordinator.localize.evidence.population import lacking_alone, slow_alike
+from muster_coordinator.localize.evidence.population import RunsAlone, runs_alone, slow_alike
 from muster_coordinator.localize.evidence.reached import best_of_nodes
 from muster_coordinator.localize.evidence.sweep_thresholds import SweepThresholds
 from muster_coordinator.localize.evidence.threshold import LEAST_SHORTFALL
@@ -64,13 +64,12 @@ class GroupEvidence:
     @cached_property
     def hardware(self) -> KnownHardware:
         """Which nodes are compared with each other: those of one declared kind, but for those that are slow alike."""
-        declared = self._thresholds_of_declared
-        return replace(declared.hardware, slow_alike=slow_alike(declared))
+        return replace(self._thresholds_of_declared.hardware, slow_alike=slow_alike(self.alone))
 
-    @property
-    def lacking_alone(self) -> Iterator[tuple[Set[str], int]]:
-        """The nodes of each declared kind that may be as slow alone as a suspect, and how many have to run alone."""
-        return lacking_alone(self._thresholds_of_declared)
+    @cached_property
+    def alone(self) -> Mapping[ComparedKind, RunsAlone]:
+        """What the nodes of each declared kind reach alone."""
+        return runs_alone(self._thresholds_of_declared)
 
     def neighbours(self, node: str) -> frozenset[str]:
         """The other nodes of its leaf with which a node is compared."""

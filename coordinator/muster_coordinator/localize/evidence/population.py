@@ -38,46 +38,45 @@ FEWEST_AT_LEAF = 3
 """Two nodes of one leaf may break alike; that three of them do is no chance."""
 
 FEWEST_NORMAL = 3
-"""So many nodes have to be normal alone before a slow one is at fault; in a fleet of three, both others.
+"""How many nodes have to be normal alone before a slow one is convicted. In a fleet of three, it is both others.
 
 Prevents: two of four nodes are older, and nobody has declared it. One of them crashes with others and the second is
 half as fast as the two that are left.
 """
 
 FEWEST_SEEN = 12
-"""So many nodes have to be seen while others may be as slow as a suspect, for all that their runs with others show. If
-a quarter of the fleet is as slow, twelve nodes show another one in 97 of 100 sweeps.
+"""How many nodes have to be seen before a slow one is convicted, as long as others may be as slow. A node is seen if it
+has run alone, or has reached clearly more with others than slow nodes do alone. If a quarter of the fleet is as slow,
+there is another such node among twelve in 97 of 100 sweeps.
 
 Prevents: of 16 nodes, eight are older, nobody has declared it, and each pair has one of them. Leaf a is bad, so only
 its nodes run alone, beside a few controls. a2 is the only older one among them.
 """
 
 
-def slow_alike(thresholds: SweepThresholds) -> Mapping[str, str]:
+def runs_alone(thresholds: SweepThresholds) -> Mapping[ComparedKind, "RunsAlone"]:
+    """What the nodes of each declared kind reach alone, where that can be compared."""
+    if sum(len(run.members) == 1 for run in thresholds.runs) < FEWEST:  # as in most sweeps of large fleets
+        return {}
+    found = {}
+    for kind, nodes in thresholds.hardware.kinds.items():
+        among = thresholds.among(kind)
+        if among.alone is not None:
+            found[kind] = RunsAlone(among, among.alone, frozenset(nodes), thresholds.passed.intersection(nodes))
+    return found
+
+
+def slow_alike(alone: Mapping[ComparedKind, "RunsAlone"]) -> Mapping[str, str]:
     """The nodes that are slow alone by a common cause, with the name of the kind that they are.
 
     There are many of them, or may be, and they reach the same. Nodes of one declared kind are compared with each other.
     """
     found: dict[str, str] = {}
-    for kind, alone in _runs_alone(thresholds):
-        for population in alone.populations():
+    for kind, of_kind in alone.items():
+        for population in of_kind.populations():
             name = f"{name_of(kind)} at {statistics.median(population.values()):.0%} of normal"
             found |= dict.fromkeys(population, name)
     return found
-
-
-def lacking_alone(thresholds: SweepThresholds) -> Iterator[tuple[Set[str], int]]:
-    """The nodes of each kind that may be as slow alone as a suspect, and how many of them have to run alone."""
-    return ((alone.unseen, alone.missing) for _, alone in _runs_alone(thresholds) if alone.missing)
-
-
-def _runs_alone(thresholds: SweepThresholds) -> Iterator[tuple[ComparedKind, "_RunsAlone"]]:
-    if sum(len(run.members) == 1 for run in thresholds.runs) < FEWEST:  # as in most sweeps of large fleets
-        return
-    for kind, nodes in thresholds.hardware.kinds.items():
-        among = thresholds.among(kind)
-        if among.alone is not None:
-            yield kind, _RunsAlone(among, among.alone, frozenset(nodes), thresholds.passed.intersection(nodes))
 
 
 def may_be_slow_alike(histories: Iterable[NodeHistory], thresholds: SweepThresholds) -> bool:
@@ -104,7 +103,7 @@ def _apart(shares: Mapping[str, float]) -> Iterator[Mapping[str, float]]:
 
 
 @dataclass(frozen=True)
-class _RunsAlone:
+class RunsAlone:
     """What the `nodes` of one declared kind reach alone. `passed` are those that have passed with others."""
 
     thresholds: Thresholds
@@ -154,7 +153,7 @@ class _RunsAlone:
     def _better_than(self, level: float) -> Set[str]:
         return {node for node in self.passed if self._together.get(node, 0.0) > ALIKE * level}
 
-    @property
+    @cached_property
     def unseen(self) -> Set[str]:
         """The nodes that may be as slow alone as the slow ones are."""
         return self.nodes - self._seen

@@ -28,7 +28,7 @@ def control_groups(probes: Sequence[Probe], diagnosis: Diagnosis, pools: Pools) 
     """The controls beside these probes, from the healthy nodes in the pools that are free."""
     found = [*_alone(probes, diagnosis.evidence, pools), *_at_leaves(probes, diagnosis, pools)]
     found += _across([*probes, *found], diagnosis.evidence, pools)
-    return [*found, *(_unseen_alone(diagnosis.evidence, pools) if diagnosis.abilities.alone else ())]
+    return [*found, *_unseen_alone(diagnosis, pools)]
 
 
 def alone_again(suspects: Iterable[str], evidence: GroupEvidence) -> Iterator[Probe]:
@@ -55,13 +55,16 @@ def _alone(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> It
         yield from (Probe((node,), ALONE.format(node)) for node in found)
 
 
-def _unseen_alone(evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:
+def _unseen_alone(diagnosis: Diagnosis, pools: Pools) -> Iterator[Probe]:
     """Nodes that run alone because too few have shown whether a slow one is of a kind of its own."""
-    for unseen, missing in evidence.lacking_alone:
-        free = [node for pool in pools.values() for node in pool.rest() if node in unseen][:missing]
-        for pool in pools.values():
-            pool.withdraw(free)
-        yield from (Probe((node,), UNSEEN.format(node)) for node in free)
+    if not diagnosis.abilities.alone:
+        return
+    for alone in diagnosis.evidence.alone.values():
+        if alone.missing:
+            free = [node for pool in pools.values() for node in pool.rest() if node in alone.unseen][: alone.missing]
+            for pool in pools.values():
+                pool.withdraw(free)
+            yield from (Probe((node,), UNSEEN.format(node)) for node in free)
 
 
 def _across(probes: Sequence[Probe], evidence: GroupEvidence, pools: Pools) -> Iterator[Probe]:

@@ -521,6 +521,10 @@ REAL = [
     ),
     ("drbd haqm1/0 drbd100: quorum( yes -> no )", "disk_error WARNING INSPECT_HARDWARE None"),
     (
+        "drbd fastexport: peer( Secondary -> Unknown ) conn( Connected -> ProtocolError )",
+        "disk_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
         "gfs2: fsid=xapi-clusterd:16d3f769-afce-7d.0: fatal: I/O error(s)",
         "file_system_lost ERROR INSPECT_HARDWARE None",
     ),
@@ -533,10 +537,6 @@ REAL = [
     (
         "ERROR: (device loop0): remounting filesystem as read-only",
         "file_system_lost ERROR INSPECT_HARDWARE None",
-    ),
-    (
-        "drbd fastexport: peer( Secondary -> Unknown ) conn( Connected -> ProtocolError )",
-        "disk_error WARNING INSPECT_HARDWARE None",
     ),
 ]
 
@@ -609,6 +609,10 @@ SYNTHETIC = [
     ),
     # drivers/net/ethernet/chelsio/cxgb4, emulex/benet and intel/ice
     (
+        "cxgb4 0000:02:00.4: Firmware reports adapter error: Crash",
+        "nic_health ERROR REBOOT_NODE 0000:02:00.4",
+    ),
+    (
         "cxgb4 0000:02:00.4: encountered fatal error, adapter stopped",
         "nic_health ERROR REBOOT_NODE 0000:02:00.4",
     ),
@@ -623,7 +627,6 @@ SYNTHETIC = [
 ]
 
 HARMLESS = [
-    "F2FS-fs (loop2): Stopped filesystem due to reason: 0",
     "",
     "Linux version 6.1.0-18-amd64",
     # Where the kernel was: in a crash, which has a line of its own, or in a notice for developers.
@@ -660,6 +663,7 @@ HARMLESS = [
     "rcu:     RCU restricting CPUs from NR_CPUS=8192 to nr_cpu_ids=4.",
     "NMI watchdog: Perf NMI watchdog permanently disabled",
     "EXT4-fs (sdc2): warning: mounting unchecked fs, running e2fsck is recommended",
+    "F2FS-fs (loop2): Stopped filesystem due to reason: 0",
     "EXT4-fs (nvme0n1p1): re-mounted. Opts: nodiscard,errors=remount-ro",
     "BTRFS info (device dm-9): disk space caching is enabled",
     "Memory failure: 0x1a2b: already hardware poisoned",
