@@ -14,6 +14,7 @@
  *   xids                `index:code,index:code`; each list is told once
  *   events_unsupported  1: no event sets
  *   wait_says           what a wait for events returns when there is none (10: timeout)
+ *   wait_step_ms        how often a wait looks for an event (50); a real driver sleeps until there is one
  *   clock_max, pcie_generation_max, pcie_width_max, links, fabric_state, fabric_status, fabric_health
  *                       of every device
  *   KEY_N               value KEY of device N: uuid, serial, temperature, memory_temperature, ecc, ecc_aggregate,
@@ -473,7 +474,7 @@ static int next_event(Event *event) {
 }
 
 Status nvmlEventSetWait_v2(void *set, Event *event, unsigned timeout_ms) {
-    const unsigned step_ms = 50; /* rarely, because a real driver sleeps until there is an event */
+    const unsigned step_ms = number("wait_step_ms", 50);
     (void)set;
     for (unsigned waited_ms = 0;; waited_ms += step_ms) {
         BEGIN(NULL);
