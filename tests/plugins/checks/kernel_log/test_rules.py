@@ -607,6 +607,15 @@ SYNTHETIC = [
         "EEH: PHB#41-PE#10000 has failed 6 times in the last hour and has been permanently disabled.",
         "pcie_link_failed ERROR INSPECT_HARDWARE None",
     ),
+    ("CPU5: failed to come online", "cpu_not_started WARNING INSPECT_HARDWARE None"),
+    (
+        "hv_pci 47505500-0001-0000-3130-444531334632: PCI Pass-through VSP failed D0 Entry with status c0000035",
+        "device_error WARNING INSPECT_HARDWARE None",
+    ),
+    (
+        "cxl_pci 0000:d0:00.0: mem0: frozen state error detected, disable CXL.mem",
+        "memory_error WARNING INSPECT_HARDWARE 0000:d0:00.0",
+    ),
     # drivers/net/ethernet/chelsio/cxgb4, emulex/benet and intel/ice
     (
         "cxgb4 0000:02:00.4: Firmware reports adapter error: Crash",
