@@ -16,13 +16,14 @@ _PREFIX = re.compile(
     r"""\s*
     (?:\d+,\d+,\d+,-;)?                      # /dev/kmsg
     (?:<(?P<level>\d)>)?                     # the level, as in pstore
+    (?:[\d:+ -]+\ \|\ \w+\ \|\ )?             # lines of several files, by their time
     (?:kern\s*:\w+\s*:\s)?                   # dmesg --decode
     (?:(?:\S+:\ )?kern:\ +\w+:\ \[[^\]]*\]:\ )?  # talosctl dmesg, with or without the node
     (?:\d{4}-\d\d-\d\dT[\d:.,+Z-]+\s)?       # a time as in ISO 8601
     (?:(?:\w+\ +\d+\ )?\d\d:\d\d:\d\d(?:\.\d+)?\ +)?  # the time of syslog
     (?:(?:\S+\ )?kernel:\ (?::\ )?|\w+\ kern\ kernel\ +)?  # its host and program, or its level and facility
-    (?:\[[^\]]*\d\ ?\]\s?)?                  # the time of dmesg, also with --ctime or --reltime
-    (?:\[\s*[TC]\d+\]\s)?                    # the thread or CPU that speaks
+    (?:\[[^\]]*\d\ ?\]\s?){0,2}              # the time of dmesg, also with --ctime or --reltime, or both
+    (?:\[\s*[TC]\d+\]\s+)?                   # the thread or CPU that speaks
     """,
     re.VERBOSE,
 )

@@ -33,7 +33,7 @@ from muster_plugins.checks.kernel_log.drivers import driver_table
 from muster_plugins.checks.kernel_log.event_file import StandingEventsFile
 from muster_plugins.checks.kernel_log.events import normal_address
 from muster_plugins.checks.kernel_log.log_reader import KernelLog, KernelLogLook
-from muster_plugins.checks.kernel_log.rules import rule_groups
+from muster_plugins.checks.kernel_log.rules import rule_table
 from muster_plugins.checks.kernel_log.source import LogUnavailable
 from muster_plugins.checks.kernel_log.standing import CROWDED, LOST, UNREADABLE, StandingEvent, StandingTimes
 from muster_plugins.shared.no_params import NoParams
@@ -41,7 +41,7 @@ from muster_plugins.shared.real_node import must_be_real
 
 NAME = "kernel_log"
 
-_RULES = tuple(rule for group in rule_groups() for rule in group.rule)
+_RULES = tuple(rule for group in rule_table().group for rule in group.rule)
 
 FINDS = {
     **{f"{NAME}.{rule.code}": rule.summary for rule in _RULES},

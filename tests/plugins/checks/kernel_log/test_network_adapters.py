@@ -11,7 +11,7 @@ from muster import Action, Severity
 from muster_plugins.checks.kernel_log.events import EventEnd
 from muster_plugins.checks.kernel_log.recognition import recognise
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import by_rules, rule_groups
+from muster_plugins.checks.kernel_log.rules import by_rules, rule_table
 
 NOT_STARTED = [
     # The kernel says so, for a device on a PCI bus and for one of a hypervisor, in the wordings before and since 6.9.
@@ -199,5 +199,5 @@ def test_the_words_of_the_group_hide_none_of_these_lines():
     """They only save time."""
     lines = [line for line, _ in (*NOT_STARTED, *FAILED)] + WARNINGS
     for record in (Record(1, 1.0, line) for line in lines):
-        found = next(filter(None, (group.recognise(record) for group in rule_groups())), None)
+        found = next(filter(None, (group.recognise(record) for group in rule_table().group)), None)
         assert by_rules(record) == found, record.text

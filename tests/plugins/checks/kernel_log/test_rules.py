@@ -14,7 +14,7 @@ from muster import Action
 from muster_plugins.checks.kernel_log.events import EventEnd, LinkStart, normal_address
 from muster_plugins.checks.kernel_log.recognition import recognise
 from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import by_rules, rule_groups
+from muster_plugins.checks.kernel_log.rules import by_rules, rule_table
 
 REAL = [
     (
@@ -704,14 +704,14 @@ def test_other_lines_mean_nothing(line):
 def test_the_words_of_a_group_hide_no_line_from_its_rules():
     """They only save time."""
     for record in (Record(1, 1.0, line) for line, _ in REAL + SYNTHETIC):
-        found = next(filter(None, (group.recognise(record) for group in rule_groups())), None)
+        found = next(filter(None, (group.recognise(record) for group in rule_table().group)), None)
         assert by_rules(record) == found, record.text
 
 
 def test_every_rule_has_a_line_that_it_recognises():
     """A rule that nothing shows to work is none. Each has a code of its own."""
     recognised = {told_by(line).code for line, _ in REAL + SYNTHETIC}
-    assert sorted(recognised) == sorted(rule.code for group in rule_groups() for rule in group.rule)
+    assert sorted(recognised) == sorted(rule.code for group in rule_table().group for rule in group.rule)
 
 
 @pytest.mark.parametrize(
