@@ -4,6 +4,8 @@ They say what a person has to set. They are no evidence about the node, so they 
 service state, and no policy sees them.
 """
 
+from functools import lru_cache
+
 from muster.machine_type import SET_IT, disagreement
 from muster.model import Instant, Inventory, MachineType, Severity
 from muster_coordinator.model.nodes import NodeFinding
@@ -22,14 +24,15 @@ def setup_findings(
     found = []
     if waiting := inventory.waiting_references:
         text = f"the agent does not know the machine type, and references wait for it: {'; '.join(waiting)}; {SET_IT}"
-        found.append(_finding(TYPE_UNKNOWN, text, since, waiting))
+        found.append(_finding(TYPE_UNKNOWN, text, waiting))
     if said := disagreement(machine_types):
         text = f"sources disagree about the machine type, the first one counts: {said}; to decide, {SET_IT}"
-        found.append(_finding(TYPE_DISPUTED, text, since, tuple(each.name for each in machine_types)))
-    return tuple(found)
+        found.append(_finding(TYPE_DISPUTED, text, tuple(each.name for each in machine_types)))
+    return tuple(finding.model_copy(update={"since": since, "seen": since}) for finding in found)
 
 
-def _finding(code: str, text: str, since: Instant, evidence: tuple[str, ...]) -> NodeFinding:
+@lru_cache(maxsize=64)  # many nodes have the same one, and each list of nodes needs it again
+def _finding(code: str, text: str, evidence: tuple[str, ...]) -> NodeFinding:
     return NodeFinding(
         code=code,
         summary=text,
@@ -37,6 +40,5 @@ def _finding(code: str, text: str, since: Instant, evidence: tuple[str, ...]) ->
         evidence={"machine_type": [*evidence]},
         check=SETUP,
         run="",
-        since=since,
-        seen=since,
+        since=0.0,
     )

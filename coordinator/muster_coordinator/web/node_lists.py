@@ -68,11 +68,11 @@ class NodeListApi:
     ) -> web.Response:
         names = await self._names(wanted.select)
         if wanted.sort == NAME:
-            return await answer_in_slices([(name,) for name in names], wanted, show)
+            return answer_in_slices([(name,) for name in names], wanted, show)
         key = sort_key(wanted.sort)
         candidates = await in_slices(names, LOOKED_AT, self.pipeline.fleet.candidates)
         keys = await asyncio.to_thread(lambda: sorted(map(key, candidates)))
-        return await answer_in_slices(keys, wanted, show, (int, str, str))
+        return answer_in_slices(keys, wanted, show, (int, str, str))
 
     async def _names(self, select: str | None) -> Sequence[str]:
         fleet = self.pipeline.fleet
