@@ -64,6 +64,8 @@ FAULTS = [
         "habanalabs hl2: Failed to communicate with Device CPU (CPU-CP timeout)",
         "gpu_error INSPECT_HARDWARE hl2",
     ),
+    ("nvme nvme0: frozen state error detected, reset controller", "disk_error INSPECT_HARDWARE nvme0"),
+    ("mmc0: Card stuck being busy! mmc_poll_for_busy", "disk_error INSPECT_HARDWARE mmc0"),
     ("libceph: mon0 (2)192.168.2.164:3300 connect error", "server_error NONE libceph"),
     (
         "LustreError: 16a-d: Server MGS version (2.10.5.0) refused connection from this client with an incompatible "
@@ -151,6 +153,14 @@ NO_FAULTS = [
     "rbd: rbd0: failed to acquire exclusive lock: -512",
     "nvme nvme1: rdma connection establishment failed (-512)",
     "NFS: NFSv4 callback contains invalid cred",
+    # Details of an error that was corrected, which pcieport tells of.
+    "nvme 0000:04:00.0: AER:    [12] Timeout               ",
+    "nvme 0000:04:00.0:    [12] Replay Timer Timeout",
+    "nvme 0000:04:00.0: AER:   Error of this Agent is reported first",
+    # Firmware that the driver does without; a card is used with fewer wires; flash memory leaves out its bad blocks.
+    "r8169 0000:01:00.0: firmware: agent aborted loading rtl_nic/rtl8168e-3.fw (not found?)",
+    "mmc0: switch to bus width 8 failed",
+    "block 396 is bad",
     # No job needs what these drive.
     "iwlwifi 0000:06:00.0: Error sending REPLY_SCAN_CMD: time out after 2000ms.",
     "i915 0000:00:02.0: [drm] *ERROR* GuC load failed: status = 0x00000020",

@@ -782,6 +782,21 @@ def test_the_driver_of_an_adapter_starts():
     assert told_by("e1000e 0000:00:1f.6 enp0s31f6: renamed from eth0") == LinkStart("0000:00:1f.6")
 
 
+@cases(
+    "line",
+    [
+        "r8169 0000:02:00.0 eth0: RTL8168e/8111e at 0xffffc9000064e000, 00:30:18:a4:38:37, XID 0c200000 IRQ 40",
+        "r8169 0000:02:00.0 eth0: RTL8125B, d8:5e:d3:00:00:01, XID 641, IRQ 130",
+        "tg3 0000:02:00.0 eth0: Tigon3 [partno(BCM95720) rev 5720000] (PCI Express) MAC address 4c:d9:8f:00:00:01",
+        "bnxt_en 0000:02:00.0 eth0: Broadcom BCM57416 NetXtreme-E 10GBase-T Ethernet found at mem 92610000, node addr "
+        "4c:d9:8f:00:00:01",
+    ],
+)
+def test_an_adapter_starts_whose_ports_keep_their_names(line):
+    """The driver presents the port; udev does not rename it."""
+    assert told_by(line) == LinkStart("0000:02:00.0")
+
+
 def test_a_virtual_function_that_is_renamed_has_perhaps_been_up():
     """A driver beside it sets it up before udev names it."""
     assert told_by("mlx5_core a1b2:00:02.0 enP41394s1: renamed from eth1") is None
