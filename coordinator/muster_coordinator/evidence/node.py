@@ -125,7 +125,7 @@ class Node:
             labels=self.labels,
             health=present_health(self.health, lost=not self.online),
             service=self.service,
-            machine_type=self.hardware_kind.machine_type,
+            machine_type=self.machine_type,
             gpu_models=self.hardware.gpu_models,
             lost=not self.online,
             left=self.left,
@@ -141,9 +141,14 @@ class Node:
 
     @property
     def hardware_kind(self) -> HardwareKind:
-        """Its kind of hardware. If the agent does not know the machine type, that of the schedulers' labels counts."""
+        """Its kind of hardware."""
+        return HardwareKind.of(self.inventory, self.machine_type)
+
+    @property
+    def machine_type(self) -> str | None:
+        """The machine type, None if unknown. If the agent does not know it, that of the schedulers' labels counts."""
         labelled = self.labelled_machine_type
-        return HardwareKind.of(self.inventory, None if labelled is None else labelled.name)
+        return self.inventory.machine_type or (None if labelled is None else labelled.name)
 
     @property
     def machine_types(self) -> tuple[MachineType, ...]:
@@ -300,7 +305,7 @@ class Node:
             reasons=self.reasons,
             topology=self.topology,
             labels=self.labels,
-            machine_type=self.hardware_kind.machine_type,
+            machine_type=self.machine_type,
             machine_types=self.machine_types,
             software=self.inventory.software,
             checks=dict(self.evidence.verdicts),

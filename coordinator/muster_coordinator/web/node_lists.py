@@ -37,7 +37,7 @@ class NodeListApi:
     async def nodes(self, request: web.Request) -> web.Response:
         """The nodes, or those that `select` chooses, in the order of `sort`."""
         wanted = query(request, OrderedNodesQuery)
-        return await self._answer_nodes(wanted, self._present)
+        return await self._answer_nodes(wanted, self.pipeline.fleet.node)
 
     async def node_summaries(self, request: web.Request) -> web.Response:
         """What a list shows of each node, or of those that `select` chooses, in the order of `sort`."""
@@ -64,9 +64,13 @@ class NodeListApi:
         return await answer_large(Page(items=tuple(found), next_cursor=cursor))
 
     async def _answer_nodes(
-        self, wanted: OrderedNodesQuery, show: Callable[[str], NodeView | NodeSummary | None]
+        self, wanted: OrderedNodesQuery, view: Callable[[str, float], NodeView | NodeSummary | None]
     ) -> web.Response:
-        names = await self._names(wanted.select)
+        names, now = await self._names(wanted.select), self.pipeline.clock()
+
+        def show(name: str) -> NodeView | NodeSummary | None:
+            return view(name, now)
+
         if wanted.sort == NAME:
             return answer_in_slices([(name,) for name in names], wanted, show)
         key = sort_key(wanted.sort)
@@ -83,9 +87,6 @@ class NodeListApi:
         chosen = await asyncio.to_thread(selection.fitting, candidates, fleet.declared)
         return chosen.nodes
 
-    def _present(self, name: str) -> NodeView | None:
-        return self.pipeline.fleet.node(name, self.pipeline.clock())
-
-    def _summary(self, name: str) -> NodeSummary | None:
-        view = self._present(name)
+    def _summary(self, name: str, now: float) -> NodeSummary | None:
+        view = self.pipeline.fleet.node(name, now)
         return None if view is None else node_summary(view)
