@@ -29,6 +29,13 @@ def large_laboratory(with_torch: None, tmp_path_factory: pytest.TempPathFactory,
         yield from _running(Laboratory(network, tmp_path_factory.mktemp("large-laboratory"), clock))
 
 
+@pytest.fixture
+def new_laboratory(with_torch: None, tmp_path: Path, clock: Path) -> Iterator[Laboratory]:
+    """A laboratory that has never been swept. What one sweep suspects, several healthy ones after it still say."""
+    with new_network(SIX_HOSTS) as network:
+        yield from _running(Laboratory(network, tmp_path, clock))
+
+
 def _running(laboratory: Laboratory) -> Iterator[Laboratory]:
     try:
         laboratory.start()

@@ -5,9 +5,10 @@ from tests.network.laboratory import ENOUGH_SEGMENTS
 from muster.model import Verdict
 
 
-def test_a_healthy_network(laboratory):
+def test_a_healthy_network(new_laboratory):
     """Everybody is cleared, and nothing else is said."""
-    sweep = laboratory.sweep()
+    new_laboratory.set_right()
+    sweep = new_laboratory.sweep()
     assert sweep.verdict is Verdict.PASS
     assert (sweep.cleared_nodes, sweep.notes) == (sweep.nodes, ())
 
