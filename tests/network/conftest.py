@@ -39,6 +39,7 @@ def new_laboratory(with_torch: None, tmp_path: Path, clock: Path) -> Iterator[La
 def _running(laboratory: Laboratory) -> Iterator[Laboratory]:
     try:
         laboratory.start()
+        laboratory.set_right()
         yield laboratory
     finally:
         laboratory.end()

@@ -7,7 +7,6 @@ from muster.model import Verdict
 
 def test_a_healthy_network(new_laboratory):
     """Everybody is cleared, and nothing else is said."""
-    new_laboratory.set_right()
     sweep = new_laboratory.sweep()
     assert sweep.verdict is Verdict.PASS
     assert (sweep.cleared_nodes, sweep.notes) == (sweep.nodes, ())

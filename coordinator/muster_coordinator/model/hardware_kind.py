@@ -16,10 +16,9 @@ class HardwareKind(NamedTuple):
     gpu_models: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, inventory: Inventory, machine_type: str | None = None) -> "HardwareKind":
-        """The kind of a node; `machine_type` is used if the inventory has none."""
-        models = tuple(sorted({device.model for device in inventory.devices}))
-        return cls(inventory.machine_type or machine_type, models)
+    def of(cls, inventory: Inventory, machine_type: str | None) -> "HardwareKind":
+        """The kind of a node of this machine type."""
+        return cls(machine_type, tuple(sorted({device.model for device in inventory.devices})))
 
     def __str__(self) -> str:
         models = " and ".join(self.gpu_models)

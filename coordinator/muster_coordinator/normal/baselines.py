@@ -157,7 +157,7 @@ class Baselines:
         if len(json.dumps([condition_of(run), run.facts.get("software")])) > MAX_CONDITION_CHARS:
             return NOTHING  # these are part of every key below, and are checked once here instead of for each metric
         compared = ComparedRun()
-        when = condition_of(run) | hardware_condition(kind or HardwareKind.of(inventory))
+        when = condition_of(run) | hardware_condition(kind or HardwareKind.of(inventory, inventory.machine_type))
         self._compare_numbers(run, metrics, inventory, compared, when=when, now=now, alike=alike)
         self._compare_results(run, inventory, compared, now=now, alike=alike)
         self._drop_rarest(compared)

@@ -4,12 +4,8 @@ Those under REAL were printed by real machines and come from public reports. The
 strings in the source of the kernel and of NVIDIA's and AWS's drivers.
 """
 
-from typing import Any
-
 from tests.cases import cases
-
-from muster_plugins.checks.kernel_log.recognition import recognise
-from muster_plugins.checks.kernel_log.record_parser import Record
+from tests.plugins.checks.kernel_log.told import told_by
 
 LEVEL_ERROR = 3
 LEVEL_INFO = 6
@@ -159,31 +155,31 @@ HARMLESS = [
 ]
 
 
-def told_by(line, level=LEVEL_ERROR):
-    event: Any = recognise(Record(1, 1.0, line, level=level))
+def told(line, level=LEVEL_ERROR):
+    event = told_by(line, level=level)
     return event and f"{event.severity} {event.code} {event.action} {event.address}"
 
 
 @cases(("line", "expected"), REAL + [(line, f"ERROR {expected}") for line, expected in ERRORS])
 def test_a_fault_of_an_accelerator_is_recognised(line, expected):
     """With its severity, the action and, where the line names it, the address."""
-    assert told_by(line) == expected
+    assert told(line) == expected
 
 
 @cases("line", WARNINGS)
 def test_what_others_can_do_without_is_a_warning(line):
     """As well as a step of a start, and whatever an accelerator that is no GPU reports."""
-    assert (told_by(line) or "").startswith("WARNING gpu_error INSPECT_HARDWARE")
+    assert (told(line) or "").startswith("WARNING gpu_error INSPECT_HARDWARE")
 
 
 @cases("line", HARMLESS)
 def test_starts_requests_and_corrected_errors_are_no_faults(line):
     """Whatever the driver's words for them are."""
-    assert told_by(line) is None
+    assert told(line) is None
 
 
 def test_what_the_firmware_found_counts_although_it_is_told_as_information():
     """So do resets that failed: the drivers tell them at the level `info`."""
-    assert told_by("amdgpu 0000:83:00.0: amdgpu: fw_status: 0x10, xgmi link training failed", LEVEL_INFO)
-    assert told_by("neuron:nr_reset_thread_fn: nd3: reset request 2 failed", LEVEL_INFO)
-    assert told_by("amdgpu 0000:83:00.0: amdgpu: SMU is resumed successfully!", LEVEL_INFO) is None
+    assert told("amdgpu 0000:83:00.0: amdgpu: fw_status: 0x10, xgmi link training failed", LEVEL_INFO)
+    assert told("neuron:nr_reset_thread_fn: nd3: reset request 2 failed", LEVEL_INFO)
+    assert told("amdgpu 0000:83:00.0: amdgpu: SMU is resumed successfully!", LEVEL_INFO) is None

@@ -157,7 +157,7 @@ NO_FAULTS = [
     "nvme 0000:04:00.0: AER:    [12] Timeout               ",
     "nvme 0000:04:00.0:    [12] Replay Timer Timeout",
     "nvme 0000:04:00.0: AER:   Error of this Agent is reported first",
-    # Firmware that the driver does without; a card is used with fewer wires; flash memory leaves out its bad blocks.
+    # Firmware that the driver does not need; a card is used with fewer wires; flash memory leaves out its bad blocks.
     "r8169 0000:01:00.0: firmware: agent aborted loading rtl_nic/rtl8168e-3.fw (not found?)",
     "mmc0: switch to bus width 8 failed",
     "block 396 is bad",

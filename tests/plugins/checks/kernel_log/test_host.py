@@ -5,11 +5,10 @@ stands so in a public report.
 """
 
 from tests.cases import cases
+from tests.plugins.checks.kernel_log.told import told_by
 
 from muster import Action
 from muster_plugins.checks.kernel_log.events import EventEnd
-from muster_plugins.checks.kernel_log.recognition import recognise
-from muster_plugins.checks.kernel_log.record_parser import Record
 
 HARDWARE_ERRORS = [
     # arch/x86/kernel/cpu/mce
@@ -171,10 +170,6 @@ HARMLESS = [
     # No job needs a radio.
     "iwlwifi 0000:03:00.0: not ready 65535ms after resume; giving up",
 ]
-
-
-def told_by(line):
-    return recognise(Record(1, 1.0, line))
 
 
 @cases("line", HARDWARE_ERRORS)

@@ -3,15 +3,11 @@
 The lines were written after the format strings in the sources of Linux 6.12 and of the drivers of their vendors.
 """
 
-from typing import Any
-
 from tests.cases import cases
+from tests.plugins.checks.kernel_log.told import must_not_be_hidden, told_by
 
 from muster import Action, Severity
 from muster_plugins.checks.kernel_log.events import EventEnd
-from muster_plugins.checks.kernel_log.recognition import recognise
-from muster_plugins.checks.kernel_log.record_parser import Record
-from muster_plugins.checks.kernel_log.rules import by_rules, rule_table
 
 NOT_STARTED = [
     # The kernel says so, for a device on a PCI bus and for one of a hypervisor, in the wordings before and since 6.9.
@@ -149,10 +145,6 @@ HARMLESS = [
 ]
 
 
-def told_by(line) -> Any:
-    return recognise(Record(1, 1.0, line))
-
-
 def told(line) -> str:
     event = told_by(line)
     return f"{event.severity} {event.code} {event.action} {event.address}"
@@ -160,7 +152,7 @@ def told(line) -> str:
 
 @cases(("line", "address"), NOT_STARTED)
 def test_an_adapter_did_not_start(line, address):
-    """Whoever says so, the node lacks it."""
+    """The kernel says so, or the driver; either way the node has no such adapter."""
     assert told(line) == f"ERROR nic_not_started REBOOT_NODE {address}"
 
 
@@ -197,7 +189,4 @@ def test_an_adapter_that_its_driver_reset_works_again(line):
 
 def test_the_words_of_the_group_hide_none_of_these_lines():
     """They only save time."""
-    lines = [line for line, _ in (*NOT_STARTED, *FAILED)] + WARNINGS
-    for record in (Record(1, 1.0, line) for line in lines):
-        found = next(filter(None, (group.recognise(record) for group in rule_table().group)), None)
-        assert by_rules(record) == found, record.text
+    must_not_be_hidden([line for line, _ in (*NOT_STARTED, *FAILED)] + WARNINGS)

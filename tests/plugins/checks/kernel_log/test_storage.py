@@ -5,11 +5,10 @@ The lines were written after the format strings in the source of Linux 6.12, Ope
 
 import pytest
 from tests.cases import cases
+from tests.plugins.checks.kernel_log.told import told_by
 
 from muster import Action
 from muster_plugins.checks.kernel_log.events import EventEnd
-from muster_plugins.checks.kernel_log.recognition import recognise
-from muster_plugins.checks.kernel_log.record_parser import Record
 
 LEVEL_INFO = 6
 
@@ -188,10 +187,6 @@ HARMLESS = [
     "rbd: rbd0: client1234 seems dead, breaking lock",
     "rpc-srv/tcp: nfsd: got error -32 when sending 140 bytes - shutting down socket",
 ]
-
-
-def told_by(line, level=None):
-    return recognise(Record(1, 1.0, line, level=level))
 
 
 @cases(("line", "expected"), FILE_SYSTEMS + FILE_SERVERS + DISKS)
